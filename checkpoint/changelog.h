@@ -1,0 +1,63 @@
+/* changelog.h: all that the snapshotter and restore need of a log that holds topics: changelog, results and commits.
+ * io/recorded/ and (later) io/kafka/ implement it; tests have fakes. One handle is one cluster for one application: one
+ * commit covers everything appended and produced through it.
+ *
+ *        open -> [read changelogs] -> { begin -> append | produce | cut ... -> commit } ... -> close
+ *
+ * @thread snap for everything after start; start-up and restore may call from init. */
+#ifndef WEIR_CHECKPOINT_CHANGELOG_H
+#define WEIR_CHECKPOINT_CHANGELOG_H
+
+#include "hotpath/core/base.h"
+#include "hotpath/core/batch.h"
+#include "hotpath/core/diag.h"
+
+enum weir_topic_kind { WEIR_TOPIC_RESULT, WEIR_TOPIC_CHANGELOG, WEIR_TOPIC_DEAD_LETTER };
+
+/* One record to write. NULL data: a Kafka null. headers as in struct weir_record. */
+struct weir_out {
+	struct weir_slice key;   /* data NULL: no key */
+	struct weir_slice value; /* data NULL: a null value (delete) */
+	const uint8_t *headers;
+	uint32_t headers_bytes;
+	uint32_t header_count;
+	int64_t timestamp; /* ms */
+};
+
+struct weir_topic_spec {
+	const char *name;
+	const char *path;        /* recorded: the folder, NULL for the log's home */
+	enum weir_topic_kind kind;
+	uint32_t partitions;     /* wanted; an existing topic with another number: WEIR_E_CONF naming both (CHANGELOG) or kept (RESULT) */
+	bool partitions_fixed;   /* RESULT: sink.partitions was given: another number is an error */
+	const char *compression; /* none gzip snappy lz4 zstd; NULL: none */
+};
+
+struct weir_log;
+struct weir_log_ops {
+	/* Opens or creates a topic; *topic numbers it for append/produce, *partitions is what it really has. A topic appears
+	 * with length 0 in the commit file before its first byte. */
+	enum weir_err (*topic)(struct weir_log *lg, const struct weir_topic_spec *spec, uint32_t *topic, uint32_t *partitions,
+	                       struct weir_diag **dg);
+	/* Appends a record; nothing is visible to readers before commit. Errors stick until the log is closed. */
+	enum weir_err (*append)(struct weir_log *lg, uint32_t topic, uint32_t partition, const struct weir_out *r,
+	                        struct weir_diag **dg);
+	/* An order point: stored batches of result topics end here (and by size), never at a commit. */
+	enum weir_err (*cut)(struct weir_log *lg, struct weir_diag **dg);
+	/* Makes everything appended so far durable and visible, atomically. WEIR_OK only when it is. */
+	enum weir_err (*commit)(struct weir_log *lg, uint64_t epoch, struct weir_diag **dg);
+	/* Reads committed records of a topic partition from its start in log order: calls each for every record until the
+	 * committed end; a nonzero return of each stops with that error. Progress: bytes_total and bytes_done may be NULL. */
+	enum weir_err (*read)(struct weir_log *lg, uint32_t topic, uint32_t partition,
+	                      enum weir_err (*each)(void *ctx, const struct weir_record *r, struct weir_diag **dg), void *ctx,
+	                      struct weir_diag **dg);
+	/* The last committed epoch of this application here (0: none yet), for the log line at start. */
+	uint64_t (*epoch)(const struct weir_log *lg);
+	/* Drops what is not committed and frees lg. */
+	void (*close)(struct weir_log *lg);
+};
+struct weir_log {
+	const struct weir_log_ops *ops;
+};
+
+#endif

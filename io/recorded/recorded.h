@@ -1,0 +1,67 @@
+/* recorded.h: recorded topics: partitions of a topic as files in Kafka's segment format, DIR/<topic>-<partition>/
+ * <20-digit base offset>.log. Opens them as a source (io/stream.h) and as a log of results and changelogs
+ * (checkpoint/changelog.h); also whole-topic helpers for gen, dump and reset. No librdkafka here. */
+#ifndef WEIR_IO_RECORDED_RECORDED_H
+#define WEIR_IO_RECORDED_RECORDED_H
+
+#include "checkpoint/changelog.h"
+#include "io/stream.h"
+
+enum weir_codec { WEIR_CODEC_NONE, WEIR_CODEC_GZIP, WEIR_CODEC_SNAPPY, WEIR_CODEC_LZ4, WEIR_CODEC_ZSTD };
+WEIR_MUST_CHECK enum weir_err weir_codec_parse(enum weir_codec *out, const char *name, struct weir_diag **dg);
+
+enum weir_startup { WEIR_STARTUP_EARLIEST, WEIR_STARTUP_LATEST, WEIR_STARTUP_TIMESTAMP, WEIR_STARTUP_OFFSETS };
+
+struct weir_recorded_source_spec {
+	const char *path;
+	const char *const *topics; /* names; partitions are numbered topic by topic, in this order */
+	uint32_t topic_count;
+	const char *topic_pattern; /* a POSIX extended regex over names instead of topics; NULL: none */
+	enum weir_startup startup;
+	int64_t startup_ts;
+	const char *startup_offsets; /* Flink's partition:0,offset:42;partition:1,offset:300 */
+	bool unbounded;              /* scan.bounded.mode = unbounded: follow the files */
+	enum weir_startup bounded;   /* LATEST: the end found at open; TIMESTAMP, OFFSETS as given */
+	int64_t bounded_ts;
+	const char *bounded_offsets;
+	bool damaged_skip;           /* scan.damaged = skip: count and go on; stop: WEIR_E_CORRUPT with file and offset */
+	bool open_transaction_abort; /* scan.end-of-file = abort */
+	bool read_uncommitted;       /* properties.isolation.level, and dump --uncommitted */
+	bool ignore_commit_file;     /* dump --uncommitted: read past the committed length */
+	uint32_t batch_bytes_max;    /* inflated; 0: 64 MiB */
+	uint32_t record_bytes_max;   /* 0: 16 MiB */
+};
+WEIR_MUST_CHECK enum weir_err weir_recorded_source_open(struct weir_stream_log **out, const struct weir_recorded_source_spec *spec,
+                                                        struct weir_diag **dg);
+/* What scan.damaged=skip passed over so far: batches and their records by header. */
+void weir_recorded_source_damaged(const struct weir_stream_log *sl, uint64_t *batches, uint64_t *records);
+
+/* Opens (creating it) the log of application app whose commit file lies in home. Takes the folder's writer lock for the
+ * application's section only while it writes; a second engine of the same app: WEIR_E_UNAVAILABLE naming the lock file.
+ * Truncates this application's files to their committed lengths. */
+WEIR_MUST_CHECK enum weir_err weir_recorded_log_open(struct weir_log **out, const char *home, const char *app, struct weir_diag **dg);
+
+/* ---- writing one topic outside any application (gen, tests): no commit file, read whole by readers ---- */
+struct weir_topic_writer;
+WEIR_MUST_CHECK enum weir_err weir_topic_writer_open(struct weir_topic_writer **out, const char *path, const char *topic,
+                                                     uint32_t partitions, enum weir_codec codec, struct weir_diag **dg);
+WEIR_MUST_CHECK enum weir_err weir_topic_writer_put(struct weir_topic_writer *w, uint32_t partition, const struct weir_out *r,
+                                                    struct weir_diag **dg);
+/* Ends the stored batch of every partition. */
+WEIR_MUST_CHECK enum weir_err weir_topic_writer_cut(struct weir_topic_writer *w, struct weir_diag **dg);
+/* Flushes and fsyncs, then frees w. */
+WEIR_MUST_CHECK enum weir_err weir_topic_writer_close(struct weir_topic_writer *w, struct weir_diag **dg);
+
+/* Number of partitions of a recorded topic, 0 if there is none. */
+uint32_t weir_recorded_partitions(const char *path, const char *topic);
+/* Topics of a folder, sorted; *names is one malloc'd array of malloc'd strings. */
+WEIR_MUST_CHECK enum weir_err weir_recorded_topics(const char *path, char ***names, uint32_t *count, struct weir_diag **dg);
+/* Removes an application's section, its changelogs and (results too: its result files) from a folder; with execute=false only
+ * reports by calling say for each thing it would remove. For `weir reset`. */
+WEIR_MUST_CHECK enum weir_err weir_recorded_reset(const char *home, const char *app, bool execute,
+                                                  void (*say)(void *ctx, const char *line), void *ctx, struct weir_diag **dg);
+
+/* Java's partitioner: (murmur2(key) & 0x7fffffff) % n. */
+uint32_t weir_murmur2(const void *data, size_t bytes);
+
+#endif
