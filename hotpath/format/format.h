@@ -9,6 +9,7 @@
 
 #include "hotpath/core/batch.h"
 #include "hotpath/core/mem.h"
+#include "hotpath/core/utf8.h" /* weir_utf8_check */
 
 enum weir_format_kind {
 	WEIR_FORMAT_JSON,
@@ -120,7 +121,4 @@ enum weir_err weir_packed_encoder_create(struct weir_encoder **out, const struct
 enum weir_reason weir_text_parse(const struct weir_type *t, const char *s, size_t bytes, struct weir_col *c, uint32_t row);
 /* Value to text as semantics.md section 6 prints it (without quotes; BYTES as base64): appends to out. */
 void weir_text_print(const struct weir_type *t, const struct weir_col *c, uint32_t row, bool iso8601, struct weir_buf *out);
-/* Whether [s, s+bytes) is valid UTF-8 without surrogates; on false *bad (may be NULL) is the first bad byte. */
-bool weir_utf8_check(const uint8_t *s, size_t bytes, size_t *bad);
-
 #endif
