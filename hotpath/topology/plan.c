@@ -1,0 +1,800 @@
+/* plan.c: flattens the relation graph into scans, branches, stages and sinks (plan.h). @thread init.
+ *
+ * Every consumer (a sink, an aggregate) walks up from its input with a list of expressions and a filter, substituting
+ * through projections and AND-ing filters, until it meets a source or an aggregate: that is one branch. UNION ALL forks
+ * the walk. Expressions are shared DAGs, so the walk costs no copies; its length is bounded by PLAN_NODES_MAX. */
+#include "hotpath/topology/plan.h"
+
+#include <stdlib.h>
+
+enum { PLAN_BRANCHES_MAX = 4096, PLAN_NODES_MAX = 1000000, PLAN_DEPTH_MAX = 1000 };
+
+struct scan_build {
+	struct weir_plan_scan scan;
+	const struct weir_node *node;
+	const struct weir_expr **def_exprs; /* per declared column, over declared columns (computed ones substituted) */
+	bool *used;                         /* declared columns that some branch reads */
+};
+
+struct stage_build {
+	struct weir_plan_stage stage;
+	const struct weir_node *node;
+	bool busy; /* being built: guards against a cycle */
+};
+
+struct planner {
+	struct weir_topology *tp;
+	struct weir_mem *m;
+	const struct weir_plan_settings *settings;
+	struct scan_build *scans;
+	uint32_t scan_count, scan_capacity;
+	struct stage_build *stages;
+	uint32_t stage_count, stage_capacity;
+	struct weir_plan_sink *sinks;
+	uint32_t sink_count, sink_capacity;
+	struct weir_plan_branch *branches;
+	uint32_t branch_count, branch_capacity;
+	struct weir_diag **dg;
+};
+
+/* Room for one more element in an array that lives in m (old copies stay there: plans are small). */
+static void *grow(struct weir_mem *m, void *array, uint32_t count, uint32_t *capacity, size_t bytes)
+{
+	if (count < *capacity)
+		return array;
+	uint32_t more = *capacity ? *capacity * 2 : 8;
+	void *bigger = weir_mem_take(m, (size_t)more * bytes);
+	if (count)
+		memcpy(bigger, array, (size_t)count * bytes);
+	*capacity = more;
+	return bigger;
+}
+
+static enum weir_err fail(struct planner *p, const char *what, const char *name)
+{
+	return weir_diag_set(p->dg, WEIR_E_PLAN, what, name);
+}
+
+static enum weir_meta meta_parse(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum weir_meta meta;
+	} known[] = {{"topic", WEIR_META_TOPIC},         {"partition", WEIR_META_PARTITION},
+	             {"offset", WEIR_META_OFFSET},       {"timestamp", WEIR_META_TIMESTAMP},
+	             {"headers", WEIR_META_HEADERS},     {"timestamp-type", WEIR_META_TIMESTAMP_TYPE},
+	             {"leader-epoch", WEIR_META_LEADER_EPOCH}};
+	for (size_t i = 0; i < WEIR_COUNT_OF(known); i++)
+		if (strcmp(name, known[i].name) == 0)
+			return known[i].meta;
+	return WEIR_META_NONE;
+}
+
+/* Whether `name` is in a list separated by ';'. */
+static bool list_has(const char *list, const char *name)
+{
+	size_t bytes = strlen(name);
+	for (const char *at = list; at && *at;) {
+		const char *end = strchr(at, ';');
+		size_t n = end ? (size_t)(end - at) : strlen(at);
+		if (n == bytes && memcmp(at, name, n) == 0)
+			return true;
+		at = end ? end + 1 : NULL;
+	}
+	return false;
+}
+
+static bool in_primary_key(const struct weir_table_def *def, uint32_t column)
+{
+	for (uint32_t i = 0; i < def->primary_key_count; i++)
+		if (def->primary_key[i] == column)
+			return true;
+	return false;
+}
+
+/* Whether a physical column of a table that is read stands in the record's key. */
+static bool read_from_key(const struct weir_table_def *def, uint32_t column)
+{
+	if (def->options.key_fields && def->options.value_except_key)
+		return list_has(def->options.key_fields, def->columns[column].name);
+	return def->options.connector == WEIR_CONNECTOR_UPSERT_KAFKA && def->options.value_except_key &&
+	       in_primary_key(def, column);
+}
+
+static enum weir_err scan_of(struct planner *p, const struct weir_node *node, uint32_t *out)
+{
+	for (uint32_t i = 0; i < p->scan_count; i++)
+		if (p->scans[i].node->table == node->table) {
+			*out = i;
+			return WEIR_OK;
+		}
+	p->scans = grow(p->m, p->scans, p->scan_count, &p->scan_capacity, sizeof *p->scans);
+	struct scan_build *sb = &p->scans[p->scan_count];
+	memset(sb, 0, sizeof *sb);
+	const struct weir_table_def *def = node->table;
+	sb->node = node;
+	sb->scan.table = def;
+	sb->scan.name = def->name;
+	sb->scan.grace_ms = def->grace_ms;
+	sb->used = weir_mem_take(p->m, def->column_count ? def->column_count : 1);
+	sb->def_exprs = weir_mem_take(p->m, (def->column_count + 1) * sizeof *sb->def_exprs);
+	for (uint32_t c = 0; c < def->column_count; c++) {
+		const struct weir_table_column *col = &def->columns[c];
+		if (col->kind == WEIR_COLUMN_COMPUTED)
+			sb->def_exprs[c] = weir_expr_substitute(col->expr, sb->def_exprs, c, p->m);
+		else
+			sb->def_exprs[c] = weir_expr_column(p->m, c, &col->type, col->name);
+		if (col->kind == WEIR_COLUMN_METADATA && meta_parse(col->metadata ? col->metadata : col->name) == WEIR_META_NONE)
+			return weir_diag_set(p->dg, WEIR_E_PLAN,
+			                     "table %s: column %s: METADATA FROM '%s': it is one of topic, partition, offset, timestamp, "
+			                     "timestamp-type, headers, leader-epoch",
+			                     def->name, col->name, col->metadata ? col->metadata : col->name);
+	}
+	if (def->rowtime >= 0)
+		sb->scan.time = sb->def_exprs[def->rowtime];
+	*out = p->scan_count++;
+	return WEIR_OK;
+}
+
+static enum weir_err branch_add(struct planner *p, struct weir_plan_branch br)
+{
+	if (p->branch_count >= PLAN_BRANCHES_MAX)
+		return fail(p, "the query has too many branches: views and UNION ALL multiply to more than 4096%s", "");
+	if (weir_expr_count_nodes(br.exprs, br.expr_count, PLAN_NODES_MAX) > PLAN_NODES_MAX)
+		return fail(p, "the query's expressions are too large: more than 1,000,000 nodes%s", "");
+	p->branches = grow(p->m, p->branches, p->branch_count, &p->branch_capacity, sizeof *p->branches);
+	p->branches[p->branch_count++] = br;
+	return WEIR_OK;
+}
+
+static enum weir_err stage_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
+
+/* Replaces columns in *filter and exprs by map. */
+static void substitute(struct planner *p, const struct weir_expr *const *map, uint32_t map_count,
+                       const struct weir_expr **filter, const struct weir_expr ***exprs, uint32_t count)
+{
+	const struct weir_expr **fresh = weir_mem_take(p->m, (count + 1) * sizeof *fresh);
+	for (uint32_t i = 0; i < count; i++)
+		fresh[i] = weir_expr_substitute((*exprs)[i], map, map_count, p->m);
+	if (*filter)
+		*filter = weir_expr_substitute(*filter, map, map_count, p->m);
+	*exprs = fresh;
+}
+
+/* window_end - 1 ms as the time attribute's type. */
+static enum weir_err window_time_expr(struct planner *p, const struct weir_expr *end, const struct weir_type *type,
+                                      const struct weir_expr **out)
+{
+	struct weir_expr *ms = weir_mem_take(p->m, sizeof *ms);
+	ms->op = WEIR_EXPR_CONST;
+	ms->type.kind = WEIR_KIND_INTERVAL_MS;
+	ms->type.not_null = true;
+	ms->value.i64 = 1;
+	ms->text = "INTERVAL '0.001' SECOND";
+	const struct weir_expr *args[2] = {end, ms};
+	enum weir_err err = weir_expr_call(p->m, "-", args, 2, out, p->dg);
+	if (err == WEIR_OK && !weir_type_equal(&(*out)->type, type))
+		*out = weir_expr_cast(*out, type, false, p->m);
+	return err;
+}
+
+/* The columns that a WINDOW node adds, as expressions over its input: only a tumbling window has one answer per row. */
+static enum weir_err window_columns(struct planner *p, const struct weir_node *node, const struct weir_expr **filter,
+                                    const struct weir_expr ***exprs, uint32_t count)
+{
+	const struct weir_node *in = node->inputs[0];
+	const struct weir_expr **map = weir_mem_take(p->m, (node->column_count + 1) * sizeof *map);
+	bool *used = weir_mem_take(p->m, node->column_count + 1);
+	for (uint32_t i = 0; i < count; i++)
+		weir_expr_columns_used((*exprs)[i], used, node->column_count);
+	if (*filter)
+		weir_expr_columns_used(*filter, used, node->column_count);
+	for (uint32_t c = 0; c < in->column_count; c++)
+		map[c] = weir_expr_column(p->m, c, &in->columns[c].type, in->columns[c].name);
+	bool any = false;
+	for (uint32_t c = in->column_count; c < node->column_count; c++)
+		any |= used[c];
+	if (any) {
+		if (node->window.kind != WEIR_WINDOW_TUMBLE || node->rowtime < 0)
+			return fail(p,
+			            "%s of a HOP or SESSION window can only be read after GROUP BY window_start, window_end: add the "
+			            "aggregation, or use TUMBLE",
+			            "window_start or window_end");
+		const struct weir_expr *args[3] = {map[node->rowtime], weir_expr_bigint(p->m, node->window.size_ms),
+		                                   weir_expr_bigint(p->m, node->window.offset_ms)};
+		const struct weir_expr *start, *end, *time;
+		enum weir_err err = weir_expr_call(p->m, "$TUMBLE_START", args, 3, &start, p->dg);
+		struct weir_expr *size = weir_mem_take(p->m, sizeof *size);
+		size->op = WEIR_EXPR_CONST;
+		size->type.kind = WEIR_KIND_INTERVAL_MS;
+		size->type.not_null = true;
+		size->value.i64 = node->window.size_ms;
+		size->text = "the window's size";
+		const struct weir_expr *sum[2] = {start, size};
+		if (err == WEIR_OK)
+			err = weir_expr_call(p->m, "+", sum, 2, &end, p->dg);
+		if (err == WEIR_OK)
+			err = window_time_expr(p, end, &node->columns[in->column_count + 2].type, &time);
+		if (err != WEIR_OK)
+			return err;
+		map[in->column_count] = start;
+		map[in->column_count + 1] = end;
+		map[in->column_count + 2] = time;
+	} else {
+		for (uint32_t c = in->column_count; c < node->column_count; c++)
+			map[c] = weir_expr_bool(p->m, true); /* nobody reads it */
+	}
+	substitute(p, map, node->column_count, filter, exprs, count);
+	return WEIR_OK;
+}
+
+static enum weir_err walk(struct planner *p, const struct weir_node *node, const struct weir_expr **exprs, uint32_t count,
+                          const struct weir_expr *filter, enum weir_branch_to to, uint32_t target, uint32_t depth)
+{
+	enum weir_err err;
+	if (depth > PLAN_DEPTH_MAX)
+		return fail(p, "views nest more than 1000 deep%s", "");
+	for (;; node = node->inputs[0]) {
+		switch (node->kind) {
+		case WEIR_NODE_FILTER:
+			filter = weir_expr_and(p->m, node->condition, filter);
+			continue;
+		case WEIR_NODE_PROJECT:
+			substitute(p, node->exprs, node->column_count, &filter, &exprs, count);
+			continue;
+		case WEIR_NODE_WINDOW:
+			err = window_columns(p, node, &filter, &exprs, count);
+			if (err != WEIR_OK)
+				return err;
+			continue;
+		case WEIR_NODE_UNION:
+			for (uint32_t i = 0; i < node->input_count; i++) {
+				const struct weir_expr **copy = weir_mem_copy(p->m, exprs, (count + 1) * sizeof *exprs);
+				err = walk(p, node->inputs[i], copy, count, filter, to, target, depth + 1);
+				if (err != WEIR_OK)
+					return err;
+			}
+			return WEIR_OK;
+		case WEIR_NODE_SOURCE: {
+			uint32_t scan;
+			err = scan_of(p, node, &scan);
+			if (err != WEIR_OK)
+				return err;
+			substitute(p, p->scans[scan].def_exprs, node->column_count, &filter, &exprs, count);
+			bool plain = to == WEIR_TO_STAGE && p->stages[target].stage.def.kind == WEIR_STATE_TABLE;
+			return branch_add(p, (struct weir_plan_branch){.from = WEIR_FROM_SCAN,
+			                                               .origin = scan,
+			                                               .to = to,
+			                                               .target = target,
+			                                               .filter = filter,
+			                                               .expr_count = count,
+			                                               .exprs = exprs,
+			                                               .reject_null_value = plain});
+		}
+		case WEIR_NODE_AGGREGATE: {
+			uint32_t stage;
+			err = stage_of(p, node, depth + 1, &stage);
+			if (err != WEIR_OK)
+				return err;
+			const struct weir_plan_stage *st = &p->stages[stage].stage;
+			const struct weir_expr **map = weir_mem_take(p->m, (node->column_count + 1) * sizeof *map);
+			for (uint32_t c = 0; c < st->column_count; c++)
+				map[c] = weir_expr_column(p->m, c, &st->column_types[c], st->column_names[c]);
+			if (node->column_count > st->column_count) {
+				err = window_time_expr(p, map[st->column_count - 1], &node->columns[st->column_count].type,
+				                       &map[st->column_count]);
+				if (err != WEIR_OK)
+					return err;
+			}
+			substitute(p, map, node->column_count, &filter, &exprs, count);
+			return branch_add(p, (struct weir_plan_branch){.from = WEIR_FROM_STAGE,
+			                                               .origin = stage,
+			                                               .to = to,
+			                                               .target = target,
+			                                               .filter = filter,
+			                                               .expr_count = count,
+			                                               .exprs = exprs});
+		}
+		default:
+			return fail(p, "a sink cannot be read from%s", "");
+		}
+	}
+}
+
+static enum weir_err stage_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out)
+{
+	/* EMIT CHANGES keeps one "has been emitted" bit an entry, so each reader gets a state of its own. */
+	for (uint32_t i = 0; i < p->stage_count; i++)
+		if (p->stages[i].node == node && !node->changes) {
+			*out = i;
+			return p->stages[i].busy ? fail(p, "the topology has a cycle at state %s", node->state_name) : WEIR_OK;
+		}
+	const struct weir_node *in = node->inputs[0];
+	if (in->is_table)
+		return weir_diag_set(p->dg, WEIR_E_PLAN,
+		                     "state %s aggregates a table (a plain GROUP BY or EMIT CHANGES result): that needs retractions, "
+		                     "which are not supported yet; aggregate the stream, or window the first aggregate",
+		                     node->state_name);
+	p->stages = grow(p->m, p->stages, p->stage_count, &p->stage_capacity, sizeof *p->stages);
+	uint32_t index = p->stage_count++;
+	struct stage_build *sb = &p->stages[index];
+	memset(sb, 0, sizeof *sb);
+	sb->node = node;
+	sb->busy = true;
+	struct weir_plan_stage *st = &sb->stage;
+	bool windowed = node->window.kind != WEIR_WINDOW_NONE;
+	st->name = node->state_name;
+	for (uint32_t i = 0, again = 0; i < index; i++)
+		if (strcmp(p->stages[i].stage.name, st->name) == 0) {
+			if (p->stages[i].node != node)
+				return fail(p, "two aggregates have the state name %s: each needs its own", node->state_name);
+			st->name = weir_mem_printf(p->m, "%s-%u", node->state_name, ++again + 1);
+		}
+	st->key_count = node->key_count;
+	st->agg_arg_count = node->agg_arg_count;
+	st->reject_null_key = node->reject_null_key;
+	st->column_count = node->key_count + node->agg_count + (windowed ? 2 : 0);
+	const char **names = weir_mem_take(p->m, (st->column_count + 1) * sizeof *names);
+	struct weir_type *types = weir_mem_take(p->m, (st->column_count + 1) * sizeof *types);
+	struct weir_type *key_types = weir_mem_take(p->m, (node->key_count + 1) * sizeof *key_types);
+	for (uint32_t c = 0; c < st->column_count; c++) {
+		names[c] = node->columns[c].name;
+		types[c] = node->columns[c].type;
+	}
+	for (uint32_t k = 0; k < node->key_count; k++)
+		key_types[k] = node->keys[k]->type;
+	st->column_names = names;
+	st->column_types = types;
+	struct weir_state_def *def = &st->def;
+	def->name = st->name;
+	def->kind = node->window.kind == WEIR_WINDOW_NONE      ? WEIR_STATE_TABLE
+	            : node->window.kind == WEIR_WINDOW_SESSION ? WEIR_STATE_SESSION
+	                                                       : WEIR_STATE_WINDOW;
+	def->size_ms = node->window.size_ms;
+	def->advance_ms = node->window.kind == WEIR_WINDOW_TUMBLE ? node->window.size_ms : node->window.advance_ms;
+	def->offset_ms = node->window.offset_ms;
+	def->gap_ms = node->window.gap_ms;
+	def->grace_ms = node->state_grace_ms;
+	def->changes = node->changes || !windowed;
+	def->time_max = p->settings->task_time_max;
+	def->key_count = node->key_count;
+	def->key_types = key_types;
+	def->agg_count = node->agg_count;
+	def->aggs = weir_mem_copy(p->m, node->aggs, (node->agg_count ? node->agg_count : 1) * sizeof *node->aggs);
+	enum weir_err err = weir_state_def_init(def, p->dg);
+	if (err != WEIR_OK)
+		return err;
+	st->hold_ms = !windowed                          ? in->grace_ms
+	              : def->kind == WEIR_STATE_SESSION ? def->grace_ms + def->gap_ms
+	              : def->changes                    ? def->grace_ms + def->size_ms
+	                                                : def->grace_ms;
+	const struct weir_expr **exprs = weir_mem_take(p->m, (node->key_count + node->agg_arg_count + 1) * sizeof *exprs);
+	for (uint32_t k = 0; k < node->key_count; k++)
+		exprs[k] = node->keys[k];
+	for (uint32_t a = 0; a < node->agg_arg_count; a++)
+		exprs[node->key_count + a] = node->agg_args[a];
+	err = walk(p, in, exprs, node->key_count + node->agg_arg_count, NULL, WEIR_TO_STAGE, index, depth);
+	p->stages[index].busy = false;
+	*out = index;
+	return err;
+}
+
+static int32_t column_named(const struct weir_plan_sink *sk, const char *name)
+{
+	for (uint32_t c = 0; c < sk->column_count; c++)
+		if (strcmp(sk->column_names[c], name) == 0)
+			return (int32_t)c;
+	return -1;
+}
+
+/* Which columns make the key: key.fields, else the primary key. */
+static enum weir_err sink_key(struct planner *p, struct weir_plan_sink *sk, const struct weir_node *node)
+{
+	const struct weir_table_def *def = sk->table;
+	uint32_t *keys = weir_mem_take(p->m, (sk->column_count + 1) * sizeof *keys);
+	if (def->options.key_fields) {
+		for (const char *at = def->options.key_fields; at && *at;) {
+			const char *end = strchr(at, ';');
+			const char *name = weir_mem_strndup(p->m, at, end ? (size_t)(end - at) : strlen(at));
+			int32_t c = column_named(sk, name);
+			if (c < 0)
+				return weir_diag_set(p->dg, WEIR_E_CONF, "table %s: key.fields names %s, which is not one of its columns",
+				                     def->name, name);
+			if (sk->key_count < sk->column_count)
+				keys[sk->key_count++] = (uint32_t)c;
+			at = end ? end + 1 : NULL;
+		}
+	} else {
+		for (uint32_t i = 0; i < def->primary_key_count; i++) {
+			int32_t c = column_named(sk, def->columns[def->primary_key[i]].name);
+			if (c >= 0)
+				keys[sk->key_count++] = (uint32_t)c;
+		}
+	}
+	sk->key_columns = keys;
+	sk->has_key = sk->key_count > 0;
+	if (def->options.has_key_format) {
+		sk->key_format = def->options.key_format;
+	} else {
+		bool one_string = sk->key_count == 1 && weir_kind_is_string(sk->column_types[keys[0]].kind);
+		sk->key_format.kind = one_string ? WEIR_FORMAT_RAW : WEIR_FORMAT_JSON;
+	}
+	if (sk->key_format.kind == WEIR_FORMAT_WINDOWED && sk->has_key) {
+		const struct weir_node *up = node->inputs[0];
+		sk->key_windowed = true;
+		uint32_t inner = 0;
+		for (uint32_t c = 0; c < up->column_count && c < sk->column_count; c++) {
+			if (up->columns[c].role == WEIR_ROLE_WINDOW_START)
+				sk->window_start_column = (int32_t)c;
+			if (up->columns[c].role == WEIR_ROLE_WINDOW_END)
+				sk->window_end_column = (int32_t)c;
+		}
+		for (uint32_t k = 0; k < sk->key_count; k++)
+			if ((int32_t)keys[k] != sk->window_start_column && (int32_t)keys[k] != sk->window_end_column)
+				keys[inner++] = keys[k];
+		sk->key_count = inner;
+		if (sk->window_start_column < 0 || inner == 0)
+			return weir_diag_set(p->dg, WEIR_E_PLAN,
+			                     "table %s: key.format=windowed needs window_start among its columns and a key column beside it",
+			                     def->name);
+		if (inner == 1 && weir_kind_is_string(sk->column_types[keys[0]].kind))
+			sk->key_format.kind = WEIR_FORMAT_RAW;
+		else
+			sk->key_format.kind = inner == 1 ? WEIR_FORMAT_KAFKA : WEIR_FORMAT_JSON;
+	}
+	return WEIR_OK;
+}
+
+static enum weir_err sink_add(struct planner *p, const struct weir_node *node)
+{
+	p->sinks = grow(p->m, p->sinks, p->sink_count, &p->sink_capacity, sizeof *p->sinks);
+	uint32_t index = p->sink_count++;
+	struct weir_plan_sink *sk = &p->sinks[index];
+	memset(sk, 0, sizeof *sk);
+	const struct weir_node *in = node->inputs[0];
+	const struct weir_table_def *def = node->table;
+	sk->table = def;
+	sk->name = def ? def->name : "rows";
+	sk->prints_rows = node->prints_rows;
+	sk->window_start_column = sk->window_end_column = sk->timestamp_column = -1;
+	sk->is_table = in->is_table;
+	sk->column_count = in->column_count;
+	const char **names = weir_mem_take(p->m, (in->column_count + 1) * sizeof *names);
+	struct weir_type *types = weir_mem_take(p->m, (in->column_count + 1) * sizeof *types);
+	uint32_t *values = weir_mem_take(p->m, (in->column_count + 1) * sizeof *values);
+	for (uint32_t c = 0; c < in->column_count; c++) {
+		names[c] = in->columns[c].name;
+		types[c] = in->columns[c].type;
+	}
+	sk->column_names = names;
+	sk->column_types = types;
+	sk->value_columns = values;
+	if (def && !node->prints_rows) {
+		uint32_t c = 0;
+		for (uint32_t d = 0; d < def->column_count && c < in->column_count; d++) {
+			const struct weir_table_column *col = &def->columns[d];
+			if (col->kind == WEIR_COLUMN_COMPUTED || (col->kind == WEIR_COLUMN_METADATA && col->is_virtual))
+				continue;
+			names[c] = col->name;
+			if (col->kind == WEIR_COLUMN_METADATA) {
+				enum weir_meta meta = meta_parse(col->metadata ? col->metadata : col->name);
+				if (meta != WEIR_META_TIMESTAMP)
+					return weir_diag_set(p->dg, WEIR_E_PLAN,
+					                     "table %s: column %s: a sink can write the metadata timestamp only; declare it VIRTUAL",
+					                     def->name, col->name);
+				sk->timestamp_column = (int32_t)c;
+			}
+			c++;
+		}
+		enum weir_err err = sink_key(p, sk, node);
+		if (err != WEIR_OK)
+			return err;
+		sk->value_format = def->options.value_format;
+		for (c = 0; c < in->column_count; c++) {
+			bool is_key = false;
+			for (uint32_t k = 0; k < sk->key_count; k++)
+				is_key |= sk->key_columns[k] == c;
+			if ((int32_t)c != sk->timestamp_column && !(is_key && def->options.value_except_key))
+				values[sk->value_count++] = c;
+		}
+		bool topic = def->options.connector == WEIR_CONNECTOR_RECORDED || def->options.connector == WEIR_CONNECTOR_KAFKA ||
+		             def->options.connector == WEIR_CONNECTOR_UPSERT_KAFKA;
+		if (sk->is_table && topic && !sk->has_key)
+			return weir_diag_set(p->dg, WEIR_E_PLAN,
+			                     "table %s takes updates (EMIT CHANGES or a plain GROUP BY) but has no key: add PRIMARY KEY (...) NOT "
+			                     "ENFORCED or 'key.fields' with every group column and window_start",
+			                     def->name);
+	} else {
+		for (uint32_t c = 0; c < in->column_count; c++)
+			values[sk->value_count++] = c;
+	}
+	const struct weir_expr **exprs = weir_mem_take(p->m, (in->column_count + 1) * sizeof *exprs);
+	for (uint32_t c = 0; c < in->column_count; c++)
+		exprs[c] = weir_expr_column(p->m, c, &in->columns[c].type, in->columns[c].name);
+	return walk(p, in, exprs, in->column_count, NULL, WEIR_TO_SINK, index, 0);
+}
+
+static void field_fill(struct weir_mem *m, struct weir_field *f, const struct weir_table_column *col, uint32_t ordinal,
+                       const char *key_prefix)
+{
+	f->name = col->name;
+	f->type = col->type;
+	f->ordinal = ordinal;
+	f->path = col->path;
+	f->path_steps = col->path_steps;
+	const char *name = col->name;
+	size_t prefix = key_prefix ? strlen(key_prefix) : 0;
+	if (prefix && strncmp(name, key_prefix, prefix) == 0)
+		name += prefix;
+	if (!f->path) {
+		struct weir_path_step *step = weir_mem_take(m, sizeof *step);
+		step->name = name;
+		step->name_bytes = (uint32_t)strlen(name);
+		f->path = step;
+		f->path_steps = 1;
+	}
+}
+
+/* Numbers the columns that branches really read and rewrites the branches over them. */
+static void scan_finish(struct planner *p, uint32_t index)
+{
+	struct scan_build *sb = &p->scans[index];
+	struct weir_plan_scan *sc = &sb->scan;
+	const struct weir_table_def *def = sc->table;
+	if (sc->time)
+		weir_expr_columns_used(sc->time, sb->used, def->column_count);
+	uint32_t *branches = weir_mem_take(p->m, (p->branch_count + 1) * sizeof *branches);
+	for (uint32_t b = 0; b < p->branch_count; b++) {
+		struct weir_plan_branch *br = &p->branches[b];
+		if (br->from != WEIR_FROM_SCAN || br->origin != index)
+			continue;
+		branches[sc->branch_count++] = b;
+		sc->reject_null_value |= br->reject_null_value;
+		if (br->filter)
+			weir_expr_columns_used(br->filter, sb->used, def->column_count);
+		for (uint32_t e = 0; e < br->expr_count; e++)
+			weir_expr_columns_used(br->exprs[e], sb->used, def->column_count);
+	}
+	sc->branches = branches;
+	struct weir_field *all = weir_mem_take(p->m, (def->column_count + 1) * sizeof *all);
+	struct weir_field *values = weir_mem_take(p->m, (def->column_count + 1) * sizeof *values);
+	struct weir_field *keys = weir_mem_take(p->m, (def->column_count + 1) * sizeof *keys);
+	enum weir_meta *metas = weir_mem_take(p->m, (def->column_count + 1) * sizeof *metas);
+	struct weir_type *meta_types = weir_mem_take(p->m, (def->column_count + 1) * sizeof *meta_types);
+	const char **names = weir_mem_take(p->m, (def->column_count + 1) * sizeof *names);
+	struct weir_type *types = weir_mem_take(p->m, (def->column_count + 1) * sizeof *types);
+	const struct weir_expr **map = weir_mem_take(p->m, (def->column_count + 1) * sizeof *map);
+	uint32_t n = 0;
+	for (int pass = 0; pass < 3; pass++) {
+		uint32_t key_ordinal = 0;
+		for (uint32_t c = 0; c < def->column_count; c++) {
+			const struct weir_table_column *col = &def->columns[c];
+			bool from_key = col->kind == WEIR_COLUMN_PHYSICAL && read_from_key(def, c);
+			if (pass == 0 && col->kind == WEIR_COLUMN_PHYSICAL && !from_key) {
+				field_fill(p->m, &all[sc->all_count], col, sc->all_count, NULL);
+				sc->all_count++;
+			}
+			bool mine = pass == 0   ? col->kind == WEIR_COLUMN_PHYSICAL && !from_key
+			            : pass == 1 ? from_key
+			                        : col->kind == WEIR_COLUMN_METADATA;
+			uint32_t ordinal = pass == 0 ? sc->all_count - 1 : key_ordinal;
+			key_ordinal += from_key;
+			if (!mine || !sb->used[c])
+				continue;
+			if (pass == 0) {
+				field_fill(p->m, &values[sc->value_count++], col, ordinal, NULL);
+			} else if (pass == 1) {
+				field_fill(p->m, &keys[sc->key_count++], col, ordinal, def->options.key_fields_prefix);
+			} else {
+				metas[sc->meta_count] = meta_parse(col->metadata ? col->metadata : col->name);
+				meta_types[sc->meta_count++] = col->type;
+			}
+			names[n] = col->name;
+			types[n] = col->type;
+			map[c] = weir_expr_column(p->m, n, &col->type, col->name);
+			n++;
+		}
+	}
+	for (uint32_t c = 0; c < def->column_count; c++)
+		if (!map[c])
+			map[c] = weir_expr_bool(p->m, true); /* read by nobody */
+	sc->value_fields = values;
+	sc->key_fields = keys;
+	sc->all_fields = all;
+	sc->metas = metas;
+	sc->meta_types = meta_types;
+	sc->column_count = n;
+	sc->column_names = names;
+	sc->column_types = types;
+	if (sc->time)
+		sc->time = weir_expr_substitute(sc->time, map, def->column_count, p->m);
+	for (uint32_t i = 0; i < sc->branch_count; i++) {
+		struct weir_plan_branch *br = &p->branches[branches[i]];
+		const struct weir_expr **exprs = (const struct weir_expr **)br->exprs;
+		substitute(p, map, def->column_count, &br->filter, &exprs, br->expr_count);
+		br->exprs = exprs;
+	}
+}
+
+static uint32_t level_of(struct planner *p, uint32_t stage)
+{
+	struct weir_plan_stage *st = &p->stages[stage].stage;
+	if (st->level)
+		return st->level;
+	uint32_t level = 1;
+	for (uint32_t b = 0; b < p->branch_count; b++) {
+		const struct weir_plan_branch *br = &p->branches[b];
+		if (br->to == WEIR_TO_STAGE && br->target == stage && br->from == WEIR_FROM_STAGE) {
+			uint32_t above = level_of(p, br->origin) + 1;
+			level = above > level ? above : level;
+		}
+	}
+	return st->level = level;
+}
+
+static enum weir_err finish(struct planner *p, struct weir_plan **out)
+{
+	struct weir_plan *pl = weir_mem_take(p->m, sizeof *pl);
+	for (uint32_t i = 0; i < p->scan_count; i++)
+		scan_finish(p, i);
+	for (uint32_t i = 0; i < p->stage_count; i++)
+		level_of(p, i);
+	/* Ascending level, ties by creation: stage numbers decide the order of results. */
+	uint32_t *rank = weir_mem_take(p->m, (p->stage_count + 1) * sizeof *rank);
+	uint32_t placed = 0;
+	pl->stages = weir_mem_take(p->m, (p->stage_count + 1) * sizeof *pl->stages);
+	for (uint32_t level = 1; placed < p->stage_count; level++)
+		for (uint32_t i = 0; i < p->stage_count; i++)
+			if (p->stages[i].stage.level == level) {
+				rank[i] = placed;
+				pl->stages[placed++] = p->stages[i].stage;
+				pl->level_count = level;
+			}
+	for (uint32_t b = 0; b < p->branch_count; b++) {
+		struct weir_plan_branch *br = &p->branches[b];
+		if (br->from == WEIR_FROM_STAGE)
+			br->origin = rank[br->origin];
+		if (br->to == WEIR_TO_STAGE)
+			br->target = rank[br->target];
+	}
+	for (uint32_t s = 0; s < placed; s++) {
+		struct weir_plan_stage *st = &pl->stages[s];
+		uint32_t *ins = weir_mem_take(p->m, (p->branch_count + 1) * sizeof *ins);
+		uint32_t *outs = weir_mem_take(p->m, (p->branch_count + 1) * sizeof *outs);
+		for (uint32_t b = 0; b < p->branch_count; b++) {
+			if (p->branches[b].to == WEIR_TO_STAGE && p->branches[b].target == s)
+				ins[st->input_count++] = b;
+			if (p->branches[b].from == WEIR_FROM_STAGE && p->branches[b].origin == s)
+				outs[st->branch_count++] = b;
+		}
+		st->inputs = ins;
+		st->branches = outs;
+	}
+	pl->stage_count = placed;
+	pl->scans = weir_mem_take(p->m, (p->scan_count + 1) * sizeof *pl->scans);
+	for (uint32_t i = 0; i < p->scan_count; i++)
+		pl->scans[i] = p->scans[i].scan;
+	pl->scan_count = p->scan_count;
+	pl->sinks = p->sinks;
+	pl->sink_count = p->sink_count;
+	pl->branches = p->branches;
+	pl->branch_count = p->branch_count;
+	*out = pl;
+	return WEIR_OK;
+}
+
+enum weir_err weir_plan_create(struct weir_plan **out, struct weir_topology *tp, const struct weir_plan_settings *settings,
+                               struct weir_diag **dg)
+{
+	struct planner p = {.tp = tp, .m = weir_topology_mem(tp), .settings = settings, .dg = dg};
+	for (uint32_t i = 0; i < weir_topology_node_count(tp); i++) {
+		const struct weir_node *node = weir_topology_node(tp, i);
+		if (node->kind == WEIR_NODE_SINK) {
+			enum weir_err err = sink_add(&p, node);
+			if (err != WEIR_OK)
+				return err;
+		}
+	}
+	if (p.sink_count == 0)
+		return weir_diag_set(dg, WEIR_E_PLAN, "nothing to run: the topology has no sink (no INSERT INTO and no SELECT)");
+	return finish(&p, out);
+}
+
+/* The group columns that make up the source's key, as positions in the stage's keys; false unless all are there unchanged. */
+static bool direct_positions(const struct weir_plan *pl, const struct weir_plan_branch *br, uint32_t key_count,
+                             uint32_t *position, uint32_t *count)
+{
+	const struct weir_plan_scan *sc = &pl->scans[br->origin];
+	const char *list = sc->table->options.key_fields;
+	*count = 0;
+	if (!list || !*list)
+		return false;
+	for (const char *at = list; at && *at;) {
+		const char *end = strchr(at, ';');
+		size_t bytes = end ? (size_t)(end - at) : strlen(at);
+		bool found = false;
+		for (uint32_t k = 0; k < key_count && !found; k++) {
+			const struct weir_expr *e = br->exprs[k];
+			if (e->op != WEIR_EXPR_COLUMN)
+				continue;
+			const char *name = sc->column_names[e->column];
+			if (strlen(name) == bytes && memcmp(name, at, bytes) == 0) {
+				if (*count >= 64)
+					return false;
+				position[(*count)++] = k;
+				found = true;
+			}
+		}
+		if (!found)
+			return false;
+		at = end ? end + 1 : NULL;
+	}
+	return *count > 0;
+}
+
+static void bind_exchange(struct weir_plan *pl, struct weir_plan_stage *st)
+{
+	uint32_t first[64], first_count = 0;
+	st->exchange = WEIR_EXCHANGE_LOCAL;
+	for (uint32_t i = 0; i < st->input_count; i++) {
+		const struct weir_plan_branch *br = &pl->branches[st->inputs[i]];
+		uint32_t position[64], count;
+		if (br->from != WEIR_FROM_SCAN) {
+			st->exchange_why = "fed by another state";
+			return;
+		}
+		if (!direct_positions(pl, br, st->key_count, position, &count)) {
+			st->exchange_why = "the source's key.fields are not all group columns";
+			return;
+		}
+		const struct weir_plan_scan *sc = &pl->scans[br->origin];
+		const struct weir_plan_scan *sc0 = &pl->scans[pl->branches[st->inputs[0]].origin];
+		if (i == 0) {
+			memcpy(first, position, sizeof first);
+			first_count = count;
+		} else if (count != first_count || memcmp(first, position, count * sizeof *position) != 0 ||
+		           sc->partition_count != sc0->partition_count ||
+		           sc->table->options.key_format.kind != sc0->table->options.key_format.kind) {
+			st->exchange_why = "the sources differ in key, key format or partition count";
+			return;
+		}
+	}
+	st->exchange = WEIR_EXCHANGE_DIRECT;
+	st->exchange_why = "grouped by the source's own key";
+}
+
+enum weir_err weir_plan_bind(struct weir_plan *pl, const uint32_t *scan_partitions, uint32_t slots, struct weir_diag **dg)
+{
+	pl->partition_count = 0;
+	for (uint32_t i = 0; i < pl->scan_count; i++) {
+		if (scan_partitions[i] == 0)
+			return weir_diag_set(dg, WEIR_E_CONF, "source %s has no partitions", pl->scans[i].name);
+		pl->scans[i].partition_count = scan_partitions[i];
+		pl->scans[i].partition_base = pl->partition_count;
+		pl->partition_count += scan_partitions[i];
+	}
+	pl->route_direct = true;
+	for (uint32_t s = 0; s < pl->stage_count; s++) {
+		struct weir_plan_stage *st = &pl->stages[s];
+		bind_exchange(pl, st);
+		if (st->exchange == WEIR_EXCHANGE_DIRECT) {
+			st->slot_count = pl->scans[pl->branches[st->inputs[0]].origin].partition_count;
+			continue;
+		}
+		st->slot_count = slots;
+		for (uint32_t i = 0; i < st->input_count; i++)
+			if (pl->branches[st->inputs[i]].from == WEIR_FROM_SCAN)
+				pl->route_direct = false;
+	}
+	return WEIR_OK;
+}
+
+uint32_t weir_plan_changelog_partitions(const struct weir_plan *pl, const struct weir_plan_stage *st)
+{
+	(void)st;
+	uint32_t most = 1;
+	for (uint32_t i = 0; i < pl->scan_count; i++)
+		if (pl->scans[i].partition_count > most)
+			most = pl->scans[i].partition_count;
+	return most;
+}
