@@ -4,6 +4,7 @@
 #ifndef WEIR_EXPR_EXPR_H
 #define WEIR_EXPR_EXPR_H
 
+#include "hotpath/core/batch.h"
 #include "hotpath/expr/ast.h"
 
 struct weir_function; /* function.h */

@@ -256,7 +256,7 @@ static enum weir_err walk(struct planner *p, const struct weir_node *node, const
 			}
 			return WEIR_OK;
 		case WEIR_NODE_SOURCE: {
-			uint32_t scan;
+			uint32_t scan = 0;
 			err = scan_of(p, node, &scan);
 			if (err != WEIR_OK)
 				return err;
@@ -272,7 +272,7 @@ static enum weir_err walk(struct planner *p, const struct weir_node *node, const
 			                                               .reject_null_value = plain});
 		}
 		case WEIR_NODE_AGGREGATE: {
-			uint32_t stage;
+			uint32_t stage = 0;
 			err = stage_of(p, node, depth + 1, &stage);
 			if (err != WEIR_OK)
 				return err;
@@ -679,6 +679,7 @@ static enum weir_err finish(struct planner *p, struct weir_plan **out)
 	pl->sink_count = p->sink_count;
 	pl->branches = p->branches;
 	pl->branch_count = p->branch_count;
+	pl->force_local = p->settings->exchange == WEIR_PLAN_EXCHANGE_LOCAL;
 	*out = pl;
 	return WEIR_OK;
 }
@@ -736,6 +737,10 @@ static void bind_exchange(struct weir_plan *pl, struct weir_plan_stage *st)
 {
 	uint32_t first[64], first_count = 0;
 	st->exchange = WEIR_EXCHANGE_LOCAL;
+	if (pl->force_local) {
+		st->exchange_why = "exchange=local";
+		return;
+	}
 	for (uint32_t i = 0; i < st->input_count; i++) {
 		const struct weir_plan_branch *br = &pl->branches[st->inputs[i]];
 		uint32_t position[64], count;

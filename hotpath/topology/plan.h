@@ -118,6 +118,7 @@ struct weir_plan {
 	uint32_t branch_count;
 	struct weir_plan_branch *branches;
 	uint32_t level_count;           /* highest level of a stage, 0: stateless */
+	bool force_local;               /* exchange=local */
 	bool route_direct;              /* every scan's branches end in direct stages or sinks: batches go to the slot's owner */
 	/* Set by the engine. */
 	uint32_t partition_count;       /* of all scans together */
