@@ -155,6 +155,25 @@ enum weir_err weir_diag_set_at(struct weir_diag **out, enum weir_err err, const 
 	return err;
 }
 
+static char *copy_text(const char *s)
+{
+	return s != NULL ? weir_xstrdup(s) : NULL;
+}
+
+struct weir_diag *weir_diag_copy(const struct weir_diag *dg)
+{
+	if (dg == NULL)
+		return NULL;
+	struct weir_diag *copy = weir_xcalloc(1, sizeof *copy);
+	*copy = *dg;
+	copy->text = copy_text(dg->text);
+	copy->file = copy_text(dg->file);
+	copy->excerpt = copy_text(dg->excerpt);
+	copy->hint = copy_text(dg->hint);
+	copy->report = NULL;
+	return copy;
+}
+
 void weir_diag_mark_retriable(struct weir_diag *dg)
 {
 	if (dg != NULL)

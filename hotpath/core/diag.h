@@ -12,6 +12,8 @@ enum weir_err weir_diag_set(struct weir_diag **out, enum weir_err err, const cha
 enum weir_err weir_diag_set_at(struct weir_diag **out, enum weir_err err, const char *file, const char *text,
                                size_t bytes, const char *at, const char *hint, const char *fmt, ...)
 	WEIR_PRINTF(8, 9);
+/* A copy that lives on its own, for owners that report one error to several callers; NULL of NULL. */
+struct weir_diag *weir_diag_copy(const struct weir_diag *dg);
 void weir_diag_mark_retriable(struct weir_diag *dg);
 /* Adds "hint: ..." to a report that has none; replaces the file name of one that has none. */
 void weir_diag_add_hint(struct weir_diag *dg, const char *fmt, ...) WEIR_PRINTF(2, 3);

@@ -18,6 +18,9 @@ enum weir_connector {
 	WEIR_CONNECTOR_FILESYSTEM
 };
 
+/* end.of.input of one source; DEFAULT: the job's. */
+enum weir_end_of_input { WEIR_END_DEFAULT, WEIR_END_CLOSE, WEIR_END_KEEP };
+
 enum weir_error_policy { WEIR_ERRORS_DEFAULT, WEIR_ERRORS_FAIL, WEIR_ERRORS_SKIP, WEIR_ERRORS_DEAD_LETTER };
 
 /* One name = value as written, for connectors with open-ended names (datagen fields.*, properties.*). */
@@ -57,9 +60,12 @@ struct weir_table_options {
 	enum weir_error_policy errors_policy;
 	const char *dead_letter_topic;
 	const char *late_topic;
+	enum weir_end_of_input end_of_input;
 	const char *print_identifier;
+	bool print_standard_error;     /* print: standard-error = true */
 	int64_t datagen_rows;          /* number-of-rows, -1: unbounded */
 	int64_t datagen_rate;          /* rows-per-second, 0: as fast as possible */
+	uint64_t datagen_seed;         /* seed: equal seeds give equal rows */
 	const struct weir_option *other; /* datagen fields.*, properties.* not named above */
 	uint32_t other_count;
 };
@@ -70,9 +76,20 @@ struct weir_table_options {
 WEIR_MUST_CHECK enum weir_err weir_table_options_parse(struct weir_table_options *out, const struct weir_option *options,
                                                        uint32_t count, struct weir_mem *m, uint32_t *bad,
                                                        struct weir_diag **dg);
+/* Whether the table can be used as a source (sink false) or as a sink: print and blackhole are sinks only, datagen and
+ * filesystem sources only, a list of topics or a pattern can only be read. table names it in the error. */
+WEIR_MUST_CHECK enum weir_err weir_table_options_check_use(const struct weir_table_options *o, bool sink,
+                                                           const char *table, struct weir_diag **dg);
 /* "topic=order.placed format=json x='a b'" split into names and values. */
 WEIR_MUST_CHECK enum weir_err weir_option_string_split(const char *text, struct weir_mem *m, struct weir_option **out,
                                                        uint32_t *count, struct weir_diag **dg);
 const char *weir_connector_name(enum weir_connector c);
+/* What to write instead of a property that only Java clients know (sasl.jaas.config, key.serializer, ...), or NULL.
+ * name has no properties. prefix. Shared with the configuration (io/conf.c). */
+const char *weir_java_property_hint(const char *name);
+/* Value text of options and properties: whole text, decimal, no spaces; false when it is no number or out of range. */
+bool weir_text_to_i64(const char *s, int64_t *out);
+/* true|false in any case. */
+bool weir_text_to_bool(const char *s, bool *out);
 
 #endif

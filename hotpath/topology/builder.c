@@ -1,0 +1,509 @@
+/* builder.c: the relation graph of a topology: makes nodes, carries column types, roles, time attribute and grace from
+ * node to node, and keeps the first error. Everything lies in the topology's own memory. Cold path, @thread init. */
+#include "hotpath/topology/builder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hotpath/weir.h"
+
+enum { NODES_MAX = 10000, COLUMNS_MAX = 10000, WINDOWS_PER_RECORD_MAX = 100000 };
+/* Sums of two times and a duration stay far from overflow. */
+#define DURATION_MS_MAX (INT64_MAX / 16)
+
+struct weir_topology {
+	struct weir_mem m;
+	struct weir_node **nodes;
+	uint32_t node_count;
+	uint32_t node_room;
+	struct weir_diag *error;
+};
+
+struct weir_topology *weir_topology_create(void)
+{
+	struct weir_topology *tp = calloc(1, sizeof *tp);
+	if (tp != NULL)
+		weir_mem_init(&tp->m, 0);
+	return tp;
+}
+
+void weir_topology_destroy(struct weir_topology *tp)
+{
+	if (tp == NULL)
+		return;
+	weir_mem_fini(&tp->m);
+	weir_diag_destroy(tp->error);
+	free(tp->nodes);
+	free(tp);
+}
+
+struct weir_mem *weir_topology_mem(struct weir_topology *tp)
+{
+	return &tp->m;
+}
+
+void weir_topology_fail(struct weir_topology *tp, struct weir_diag *dg)
+{
+	WEIR_ASSERT(dg != NULL);
+	if (tp->error == NULL)
+		tp->error = dg;
+	else
+		weir_diag_destroy(dg);
+}
+
+const struct weir_diag *weir_topology_error(const struct weir_topology *tp)
+{
+	return tp->error;
+}
+
+uint32_t weir_topology_node_count(const struct weir_topology *tp)
+{
+	return tp->node_count;
+}
+
+struct weir_node *weir_topology_node(const struct weir_topology *tp, uint32_t id)
+{
+	WEIR_ASSERT(id < tp->node_count);
+	return tp->nodes[id];
+}
+
+enum weir_err weir_topology_check(struct weir_topology *tp, struct weir_diag **out)
+{
+	if (tp == NULL)
+		return weir_diag_set(out, WEIR_E_PLAN, "there is no topology");
+	if (tp->error != NULL) {
+		if (out != NULL && *out == NULL)
+			*out = weir_diag_copy(tp->error);
+		return weir_diag_code(tp->error);
+	}
+	for (uint32_t i = 0; i < tp->node_count; i++) {
+		if (tp->nodes[i]->kind == WEIR_NODE_SINK)
+			return WEIR_OK;
+	}
+	return weir_diag_set(out, WEIR_E_PLAN, "the topology has no sink: nothing would be written");
+}
+
+/* ---- nodes ---- */
+
+#define FAIL(tp, ...)                                                                                                  \
+	do {                                                                                                           \
+		struct weir_diag *dg_ = NULL;                                                                          \
+		(void)weir_diag_set(&dg_, WEIR_E_PLAN, __VA_ARGS__);                                                   \
+		weir_topology_fail(tp, dg_);                                                                           \
+	} while (0)
+
+/* What calls on a broken topology return: a node that is in no list. */
+static struct weir_node *broken(struct weir_topology *tp, struct weir_node *in)
+{
+	if (in != NULL)
+		return in;
+	struct weir_node *n = weir_mem_take(&tp->m, sizeof *n);
+	n->kind = WEIR_NODE_SOURCE;
+	n->name = "broken";
+	n->rowtime = -1;
+	return n;
+}
+
+static bool name_is_taken(const struct weir_topology *tp, const char *name)
+{
+	for (uint32_t i = 0; i < tp->node_count; i++) {
+		if (strcmp(tp->nodes[i]->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* base itself, or base-2, base-3, ... when it is taken (from_one: base-1 first). */
+static const char *unique_name(struct weir_topology *tp, const char *base, bool from_one)
+{
+	if (!from_one && !name_is_taken(tp, base))
+		return weir_mem_strdup(&tp->m, base);
+	char *name = weir_mem_take(&tp->m, strlen(base) + 16);
+	for (uint32_t i = from_one ? 1 : 2;; i++) {
+		snprintf(name, strlen(base) + 16, "%s-%u", base, i);
+		if (!name_is_taken(tp, name))
+			return name;
+	}
+}
+
+static struct weir_node *add_node(struct weir_topology *tp, enum weir_node_kind kind, const char *name,
+				  struct weir_node *const *inputs, uint32_t input_count, uint32_t column_count)
+{
+	struct weir_node *n = weir_mem_take(&tp->m, sizeof *n);
+	n->kind = kind;
+	n->id = tp->node_count;
+	n->name = name;
+	n->rowtime = -1;
+	n->input_count = input_count;
+	if (input_count != 0)
+		n->inputs = weir_mem_copy(&tp->m, inputs, input_count * sizeof *inputs);
+	n->column_count = column_count;
+	n->columns = weir_mem_take(&tp->m, (column_count + 1) * sizeof *n->columns);
+	if (tp->node_count == tp->node_room) {
+		tp->node_room = tp->node_room != 0 ? tp->node_room * 2 : 16;
+		tp->nodes = weir_xrealloc(tp->nodes, tp->node_room * sizeof(*tp->nodes));
+	}
+	tp->nodes[tp->node_count++] = n;
+	return n;
+}
+
+/* The columns of a node that is being made. */
+static struct weir_column *columns_of(struct weir_node *n)
+{
+	return (struct weir_column *)(uintptr_t)n->columns;
+}
+
+static bool has_room(struct weir_topology *tp, uint64_t column_count)
+{
+	if (tp->error != NULL)
+		return false;
+	if (tp->node_count >= NODES_MAX) {
+		FAIL(tp, "the topology has more than %d nodes", NODES_MAX);
+		return false;
+	}
+	if (column_count > COLUMNS_MAX) {
+		FAIL(tp, "more than %d columns", COLUMNS_MAX);
+		return false;
+	}
+	return true;
+}
+
+static struct weir_type timestamp_type(enum weir_kind kind)
+{
+	return (struct weir_type){.kind = kind, .precision = 3, .not_null = true};
+}
+
+static const char *type_text(const struct weir_type *t, char (*buf)[80])
+{
+	return weir_type_text(t, *buf, sizeof *buf);
+}
+
+static void pass_on(struct weir_node *n, const struct weir_node *in)
+{
+	n->grace_ms = in->grace_ms;
+	n->is_table = in->is_table;
+}
+
+/* ---- sources, filters, projections, unions ---- */
+
+struct weir_node *weir_build_source(struct weir_topology *tp, const struct weir_table_def *def)
+{
+	struct weir_diag *dg = NULL;
+	if (!has_room(tp, def->column_count))
+		return broken(tp, NULL);
+	if (def->rowtime < -1 || def->rowtime >= (int32_t)def->column_count || def->grace_ms < 0 ||
+	    def->grace_ms > DURATION_MS_MAX) {
+		FAIL(tp, "table '%s': the time column or its delay is out of range", def->name);
+		return broken(tp, NULL);
+	}
+	if (def->options.connector != WEIR_CONNECTOR_NONE &&
+	    weir_table_options_check_use(&def->options, false, def->name, &dg) != WEIR_OK) {
+		weir_topology_fail(tp, dg);
+		return broken(tp, NULL);
+	}
+	struct weir_node *n =
+		add_node(tp, WEIR_NODE_SOURCE, unique_name(tp, def->name, false), NULL, 0, def->column_count);
+	for (uint32_t i = 0; i < def->column_count; i++) {
+		columns_of(n)[i] =
+			(struct weir_column){def->columns[i].name, def->columns[i].type,
+					     (int32_t)i == def->rowtime ? WEIR_ROLE_ROWTIME : WEIR_ROLE_NONE};
+	}
+	n->table = def;
+	n->rowtime = def->rowtime;
+	n->grace_ms = def->grace_ms;
+	return n;
+}
+
+struct weir_node *weir_build_filter(struct weir_topology *tp, struct weir_node *in, const struct weir_expr *condition)
+{
+	char type[80];
+	if (!has_room(tp, in->column_count))
+		return broken(tp, in);
+	if (condition->type.kind != WEIR_KIND_BOOLEAN && condition->type.kind != WEIR_KIND_NULL) {
+		FAIL(tp, "a filter must be BOOLEAN, not %s", type_text(&condition->type, &type));
+		return broken(tp, in);
+	}
+	struct weir_node *n = add_node(tp, WEIR_NODE_FILTER, unique_name(tp, "filter", true), &in, 1, in->column_count);
+	memcpy(columns_of(n), in->columns, in->column_count * sizeof *in->columns);
+	pass_on(n, in);
+	n->rowtime = in->rowtime;
+	n->condition = condition;
+	return n;
+}
+
+struct weir_node *weir_build_project(struct weir_topology *tp, struct weir_node *in, const char *const *names,
+				     const struct weir_expr *const *exprs, uint32_t count)
+{
+	if (!has_room(tp, count))
+		return broken(tp, in);
+	struct weir_node *n = add_node(tp, WEIR_NODE_PROJECT, unique_name(tp, "project", true), &in, 1, count);
+	pass_on(n, in);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct weir_expr *e = exprs[i];
+		enum weir_column_role role = WEIR_ROLE_NONE;
+		if (e->op == WEIR_EXPR_COLUMN) {
+			WEIR_ASSERT(e->column < in->column_count);
+			role = in->columns[e->column].role;
+			if (n->rowtime < 0 && in->rowtime == (int32_t)e->column)
+				n->rowtime = (int32_t)i;
+		}
+		columns_of(n)[i] = (struct weir_column){weir_mem_strdup(&tp->m, names[i]), e->type, role};
+	}
+	n->exprs = weir_mem_copy(&tp->m, exprs, count * sizeof *exprs);
+	return n;
+}
+
+struct weir_node *weir_build_union(struct weir_topology *tp, struct weir_node *const *in, uint32_t count)
+{
+	char a[80], b[80];
+	if (count == 0)
+		return broken(tp, NULL);
+	if (!has_room(tp, in[0]->column_count))
+		return broken(tp, in[0]);
+	for (uint32_t i = 1; i < count; i++) {
+		if (in[i]->column_count != in[0]->column_count) {
+			FAIL(tp, "UNION ALL needs equal columns: %u and %u", in[0]->column_count, in[i]->column_count);
+			return broken(tp, in[0]);
+		}
+		for (uint32_t c = 0; c < in[0]->column_count; c++) {
+			if (!weir_type_equal(&in[0]->columns[c].type, &in[i]->columns[c].type)) {
+				FAIL(tp, "UNION ALL needs equal columns: '%s' is %s and %s", in[0]->columns[c].name,
+				     type_text(&in[0]->columns[c].type, &a), type_text(&in[i]->columns[c].type, &b));
+				return broken(tp, in[0]);
+			}
+		}
+	}
+	struct weir_node *n =
+		add_node(tp, WEIR_NODE_UNION, unique_name(tp, "union", true), in, count, in[0]->column_count);
+	struct weir_column *columns = columns_of(n);
+	memcpy(columns, in[0]->columns, in[0]->column_count * sizeof *columns);
+	pass_on(n, in[0]);
+	n->rowtime = in[0]->rowtime;
+	for (uint32_t i = 1; i < count; i++) {
+		n->grace_ms = weir_max_i64(n->grace_ms, in[i]->grace_ms);
+		n->is_table = n->is_table || in[i]->is_table;
+		if (in[i]->rowtime != n->rowtime)
+			n->rowtime = -1;
+		for (uint32_t c = 0; c < n->column_count; c++) {
+			if (in[i]->columns[c].role != columns[c].role)
+				columns[c].role = WEIR_ROLE_NONE;
+			columns[c].type.not_null = columns[c].type.not_null && in[i]->columns[c].type.not_null;
+		}
+	}
+	return n;
+}
+
+/* ---- windows and aggregates ---- */
+
+static bool check_window(struct weir_topology *tp, const struct weir_window_spec *w)
+{
+	switch (w->kind) {
+	case WEIR_WINDOW_NONE:
+		FAIL(tp, "a window needs a kind");
+		return false;
+	case WEIR_WINDOW_SESSION:
+		if (w->gap_ms <= 0 || w->gap_ms > DURATION_MS_MAX) {
+			FAIL(tp, "the gap of a session must be positive");
+			return false;
+		}
+		return true;
+	case WEIR_WINDOW_TUMBLE:
+	case WEIR_WINDOW_HOP:
+		break;
+	}
+	if (w->size_ms <= 0 || w->size_ms > DURATION_MS_MAX) {
+		FAIL(tp, "the size of a window must be positive");
+		return false;
+	}
+	if (w->advance_ms <= 0 || w->advance_ms > w->size_ms) {
+		FAIL(tp, "a hopping window must advance by more than 0 and at most its size");
+		return false;
+	}
+	if (w->size_ms / w->advance_ms > WINDOWS_PER_RECORD_MAX) {
+		FAIL(tp, "every record would enter %lld windows: at most %d", (long long)(w->size_ms / w->advance_ms),
+		     WINDOWS_PER_RECORD_MAX);
+		return false;
+	}
+	if (w->offset_ms < -DURATION_MS_MAX || w->offset_ms > DURATION_MS_MAX) {
+		FAIL(tp, "the offset of a window is out of range");
+		return false;
+	}
+	return true;
+}
+
+struct weir_node *weir_build_window(struct weir_topology *tp, struct weir_node *in, int32_t time_column,
+				    const struct weir_window_spec *window)
+{
+	if (!has_room(tp, in->column_count + 3u) || !check_window(tp, window))
+		return broken(tp, in);
+	WEIR_ASSERT(time_column >= -1 && time_column < (int32_t)in->column_count);
+	static const char *const base[] = {"window", "tumble", "hop", "session"};
+	struct weir_node *n =
+		add_node(tp, WEIR_NODE_WINDOW, unique_name(tp, base[window->kind], true), &in, 1, in->column_count + 3);
+	struct weir_column *columns = columns_of(n);
+	memcpy(columns, in->columns, in->column_count * sizeof *columns);
+	for (uint32_t i = 0; i < in->column_count; i++) /* an earlier window's bounds are data from here on */
+		columns[i].role = (int32_t)i == time_column ? WEIR_ROLE_ROWTIME : WEIR_ROLE_NONE;
+	struct weir_type time_type = timestamp_type(WEIR_KIND_TIMESTAMP_LTZ);
+	if (time_column >= 0 && weir_kind_is_timestamp(in->columns[time_column].type.kind))
+		time_type.kind = in->columns[time_column].type.kind;
+	columns += in->column_count;
+	columns[0] = (struct weir_column){"window_start", timestamp_type(WEIR_KIND_TIMESTAMP), WEIR_ROLE_WINDOW_START};
+	columns[1] = (struct weir_column){"window_end", timestamp_type(WEIR_KIND_TIMESTAMP), WEIR_ROLE_WINDOW_END};
+	columns[2] = (struct weir_column){"window_time", time_type, WEIR_ROLE_WINDOW_TIME};
+	pass_on(n, in);
+	n->rowtime = time_column;
+	n->window = *window;
+	return n;
+}
+
+/* The WINDOW node that an aggregate over in closes: below filters and projections only. */
+static const struct weir_node *window_below(const struct weir_node *in)
+{
+	while (in->kind == WEIR_NODE_FILTER || in->kind == WEIR_NODE_PROJECT)
+		in = in->inputs[0];
+	return in->kind == WEIR_NODE_WINDOW ? in : NULL;
+}
+
+/* What build_aggregate was given, checked. */
+static bool check_aggregate(struct weir_topology *tp, const struct weir_node *in, const char *state_name,
+			    const char *const *key_names, const struct weir_expr *const *keys, uint32_t key_count,
+			    const struct weir_agg *aggs, uint32_t agg_count, uint32_t agg_arg_count,
+			    const struct weir_window_spec *window, int64_t grace_ms)
+{
+	char type[80];
+	if (state_name == NULL || state_name[0] == '\0') {
+		FAIL(tp, "an aggregate needs a state name");
+		return false;
+	}
+	if (window != NULL) {
+		const struct weir_node *w = window_below(in);
+		if (w == NULL || !check_window(tp, window)) {
+			if (tp->error == NULL)
+				FAIL(tp, "state '%s': no window below the aggregate", state_name);
+			return false;
+		}
+		if (w->rowtime >= 0 && in->rowtime < 0) {
+			FAIL(tp, "state '%s': the time column '%s' is lost before the aggregate", state_name,
+			     w->columns[w->rowtime].name);
+			return false;
+		}
+	}
+	for (uint32_t i = 0; i < key_count; i++) {
+		enum weir_kind k = keys[i]->type.kind;
+		if (k == WEIR_KIND_ARRAY || k == WEIR_KIND_MAP || k == WEIR_KIND_ROW) {
+			FAIL(tp, "state '%s': cannot group by '%s': it is %s", state_name, key_names[i],
+			     type_text(&keys[i]->type, &type));
+			return false;
+		}
+	}
+	for (uint32_t i = 0; i < agg_count; i++) {
+		WEIR_ASSERT(aggs[i].arg < (int32_t)agg_arg_count && aggs[i].filter < (int32_t)agg_arg_count);
+		WEIR_ASSERT(aggs[i].arg >= 0 || aggs[i].kind == WEIR_AGG_COUNT_STAR);
+	}
+	if (grace_ms < -1 || grace_ms > DURATION_MS_MAX) {
+		FAIL(tp, "state '%s': the grace is out of range", state_name);
+		return false;
+	}
+	for (uint32_t i = 0; i < tp->node_count; i++) {
+		if (tp->nodes[i]->kind == WEIR_NODE_AGGREGATE && strcmp(tp->nodes[i]->state_name, state_name) == 0) {
+			FAIL(tp, "two states are named '%s'", state_name);
+			return false;
+		}
+	}
+	return true;
+}
+
+struct weir_node *weir_build_aggregate(struct weir_topology *tp, struct weir_node *in, const char *state_name,
+				       const char *const *key_names, const struct weir_expr *const *keys,
+				       uint32_t key_count, const char *const *agg_names, const struct weir_agg *aggs,
+				       uint32_t agg_count, const struct weir_expr *const *agg_args,
+				       uint32_t agg_arg_count, const struct weir_window_spec *window, int64_t grace_ms,
+				       bool changes)
+{
+	uint64_t column_count = (uint64_t)key_count + agg_count + (window != NULL ? 3 : 0);
+	if (!has_room(tp, column_count) || !check_aggregate(tp, in, state_name, key_names, keys, key_count, aggs,
+							    agg_count, agg_arg_count, window, grace_ms))
+		return broken(tp, in);
+	struct weir_node *n =
+		add_node(tp, WEIR_NODE_AGGREGATE, unique_name(tp, state_name, false), &in, 1, (uint32_t)column_count);
+	struct weir_column *columns = columns_of(n);
+	for (uint32_t i = 0; i < key_count; i++)
+		*columns++ = (struct weir_column){weir_mem_strdup(&tp->m, key_names[i]), keys[i]->type, WEIR_ROLE_NONE};
+	for (uint32_t i = 0; i < agg_count; i++)
+		*columns++ = (struct weir_column){weir_mem_strdup(&tp->m, agg_names[i]), aggs[i].result_type,
+						  WEIR_ROLE_NONE};
+	if (window != NULL) {
+		const struct weir_node *w = window_below(in);
+		memcpy(columns, w->columns + w->column_count - 3, 3 * sizeof *columns);
+		n->window = *window;
+		n->rowtime = (int32_t)column_count - 1;
+	}
+	n->is_table = window == NULL || changes;
+	n->changes = window == NULL || changes;
+	n->keys = weir_mem_copy(&tp->m, keys, key_count * sizeof *keys);
+	n->key_count = key_count;
+	n->aggs = weir_mem_copy(&tp->m, aggs, agg_count * sizeof *aggs);
+	n->agg_count = agg_count;
+	n->agg_args = weir_mem_copy(&tp->m, agg_args, agg_arg_count * sizeof *agg_args);
+	n->agg_arg_count = agg_arg_count;
+	n->state_name = weir_mem_strdup(&tp->m, state_name);
+	n->state_grace_ms = grace_ms >= 0 ? grace_ms : in->grace_ms;
+	return n;
+}
+
+/* ---- sinks ---- */
+
+static bool is_persisted(const struct weir_table_column *c)
+{
+	return c->kind == WEIR_COLUMN_PHYSICAL || (c->kind == WEIR_COLUMN_METADATA && !c->is_virtual);
+}
+
+static bool check_sink(struct weir_topology *tp, const struct weir_node *in, const struct weir_table_def *def)
+{
+	char a[80], b[80];
+	struct weir_diag *dg = NULL;
+	if (def->options.connector != WEIR_CONNECTOR_NONE &&
+	    weir_table_options_check_use(&def->options, true, def->name, &dg) != WEIR_OK) {
+		weir_topology_fail(tp, dg);
+		return false;
+	}
+	uint32_t at = 0;
+	for (uint32_t i = 0; i < def->column_count; i++) {
+		if (!is_persisted(&def->columns[i]))
+			continue;
+		if (at < in->column_count && !weir_type_equal(&in->columns[at].type, &def->columns[i].type)) {
+			FAIL(tp, "sink '%s': column '%s' is %s, the query gives %s", def->name, def->columns[i].name,
+			     type_text(&def->columns[i].type, &a), type_text(&in->columns[at].type, &b));
+			return false;
+		}
+		at++;
+	}
+	if (at != in->column_count) {
+		FAIL(tp, "sink '%s' has %u columns, the query gives %u", def->name, at, in->column_count);
+		return false;
+	}
+	return true;
+}
+
+struct weir_node *weir_build_sink(struct weir_topology *tp, struct weir_node *in, const struct weir_table_def *def,
+				  bool prints_rows)
+{
+	WEIR_ASSERT(def != NULL || prints_rows);
+	if (!has_room(tp, in->column_count) || (def != NULL && !check_sink(tp, in, def)))
+		return broken(tp, in);
+	const char *name = def != NULL ? def->name : "select";
+	struct weir_node *n = add_node(tp, WEIR_NODE_SINK, unique_name(tp, name, false), &in, 1, in->column_count);
+	struct weir_column *columns = columns_of(n);
+	memcpy(columns, in->columns, in->column_count * sizeof *columns);
+	uint32_t at = 0;
+	for (uint32_t i = 0; def != NULL && i < def->column_count; i++) {
+		if (is_persisted(&def->columns[i]))
+			columns[at++].name = def->columns[i].name;
+	}
+	pass_on(n, in);
+	n->rowtime = in->rowtime;
+	n->table = def;
+	n->prints_rows = prints_rows;
+	return n;
+}
