@@ -52,7 +52,7 @@ struct weir_format_options {
 	bool csv_allow_comments;
 	bool csv_ignore_trailing;  /* more columns than declared are ignored */
 	const char *csv_null_literal; /* NULL: none */
-	bool raw_big_endian;       /* raw.endianness */
+	bool raw_little_endian;    /* raw.endianness; big-endian is the default */
 	const char *raw_charset;   /* only UTF-8 */
 	int64_t unit_per_second;   /* integers read as time: 1000 (ms) default; 1 s, 1000000 us */
 };
@@ -70,6 +70,7 @@ struct weir_decoder {
 };
 
 struct weir_encoder {
+	bool null_payload; /* RAW, KAFKA: a NULL column is a Kafka null, which the caller writes instead of encoding */
 	/* Appends the encoding of row `row` of cols[0..field_count) to out. @thread worker or snap (one at a time) */
 	void (*encode)(struct weir_encoder *e, const struct weir_col *cols, uint32_t row, struct weir_buf *out);
 	void (*destroy)(struct weir_encoder *e);
@@ -117,7 +118,9 @@ enum weir_err weir_packed_encoder_create(struct weir_encoder **out, const struct
 
 /* Text to value, shared by JSON strings, CSV cells and CAST: parses [s, s + bytes) as t into row `row` of c.
  * Exact for integers and DECIMAL, correctly rounded for DOUBLE, locale-free. REASON_NONE, _TYPE, _RANGE or _UTF8.
- * TIMESTAMP takes `2026-01-01 00:00:00[.f]` and ISO 8601 (T, Z, +hh:mm); STR results borrow s. */
+ * TIMESTAMP takes `2026-01-01 00:00:00[.f]` and ISO 8601 (T, Z, +hh:mm). Blanks around anything but strings are skipped.
+ * STR results borrow s; BYTES takes the bytes of s as they are (CAST): a format decodes base64 first (base64.h). A string
+ * longer than its type is _RANGE; nested types are _TYPE. The row becomes non-null only if nothing was wrong. */
 enum weir_reason weir_text_parse(const struct weir_type *t, const char *s, size_t bytes, struct weir_col *c, uint32_t row);
 /* Value to text as semantics.md section 6 prints it (without quotes; BYTES as base64): appends to out. */
 void weir_text_print(const struct weir_type *t, const struct weir_col *c, uint32_t row, bool iso8601, struct weir_buf *out);
