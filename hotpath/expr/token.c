@@ -1,11 +1,13 @@
 /* token.c: splits SQL text into tokens and gives parsers a read position over them. Cold path, @thread init.
  *
- * Every token's text is unescaped into one block: a token takes at least one source byte, so text plus terminator of all
- * tokens fit into twice the source. */
+ * Every token's text is unescaped into one block: a token takes at least one source byte, so text plus terminator of
+ * all tokens fit into twice the source. */
 #include "hotpath/expr/token.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+
+#include "hotpath/core/utf8.h"
 
 #define TOKEN_BYTES_MAX (64 * 1024)
 #define TOKEN_DEPTH_MAX 200
@@ -22,11 +24,12 @@ struct lexer {
 
 /* Words that end an expression or a clause; only these need quotes as names. Sorted for bsearch-free reading. */
 static const char *const reserved_words[] = {
-	"ALL",   "AND",    "AS",     "BETWEEN", "BY",     "CASE",   "CAST",      "CREATE",   "CROSS",  "DISTINCT", "DROP",
-	"ELSE",  "END",    "EXCEPT", "EXISTS",  "FALSE",  "FETCH",  "FOR",       "FROM",     "FULL",   "GROUP",    "HAVING",
-	"IN",    "INNER",  "INSERT", "INTERSECT", "INTERVAL", "INTO", "IS",      "JOIN",     "LEFT",   "LIKE",     "LIMIT",
-	"NATURAL", "NOT",  "NULL",   "ON",      "OR",     "ORDER",  "OUTER",     "RIGHT",    "SELECT", "SET",      "TABLE",
-	"THEN",  "TRUE",   "TRY_CAST", "UNION", "USING",  "VALUES", "WHEN",      "WHERE",    "WINDOW", "WITH",
+	"ALL",      "AND",      "AS",    "BETWEEN", "BY",     "CASE",   "CAST",    "CREATE",    "CROSS",
+	"DISTINCT", "DROP",     "ELSE",  "END",     "EXCEPT", "EXISTS", "FALSE",   "FETCH",     "FOR",
+	"FROM",     "FULL",     "GROUP", "HAVING",  "IN",     "INNER",  "INSERT",  "INTERSECT", "INTERVAL",
+	"INTO",     "IS",       "JOIN",  "LEFT",    "LIKE",   "LIMIT",  "NATURAL", "NOT",       "NULL",
+	"ON",       "OR",       "ORDER", "OUTER",   "RIGHT",  "SELECT", "SET",     "TABLE",     "THEN",
+	"TRUE",     "TRY_CAST", "UNION", "USING",   "VALUES", "WHEN",   "WHERE",   "WINDOW",    "WITH",
 };
 
 static char upper(char c)
@@ -57,39 +60,20 @@ static bool is_name_byte(uint8_t c)
 	return is_name_start(c) || is_digit(c) || c == '$';
 }
 
-/* Length of the valid UTF-8 character at p, 0 where there is none. */
-static size_t utf8_bytes(const uint8_t *p, size_t left)
-{
-	uint8_t c = p[0];
-	size_t n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
-	if (n == 0 || n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((c == 0xe0 && p[1] < 0xa0) || (c == 0xed && p[1] > 0x9f) || (c == 0xf0 && p[1] < 0x90) ||
-	    (c == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 static enum weir_err lex_error(struct lexer *lx, size_t at, const char *hint, const char *what)
 {
-	return weir_diag_set_at(lx->dg, WEIR_E_PLAN, lx->ts->file, lx->ts->text, lx->bytes, lx->ts->text + at, hint, "%s",
-	                        what);
+	return weir_diag_set_at(lx->dg, WEIR_E_PLAN, lx->ts->file, lx->ts->text, lx->bytes, lx->ts->text + at, hint,
+				"%s", what);
 }
 
 static enum weir_err check_bytes(struct lexer *lx)
 {
-	for (size_t i = 0; i < lx->bytes;) {
-		size_t n = utf8_bytes(lx->text + i, lx->bytes - i);
-		if (lx->text[i] == 0)
-			return lex_error(lx, i, NULL, "a NUL byte in the text");
-		if (n == 0)
-			return lex_error(lx, i, "SQL text is UTF-8", "invalid UTF-8");
-		i += n;
-	}
-	return WEIR_OK;
+	size_t bad = 0;
+	const uint8_t *nul = lx->bytes == 0 ? NULL : memchr(lx->text, 0, lx->bytes);
+	bool utf8 = weir_utf8_check(lx->text, lx->bytes, &bad);
+	if (nul != NULL && (utf8 || (size_t)(nul - lx->text) < bad))
+		return lex_error(lx, (size_t)(nul - lx->text), NULL, "a NUL byte in the text");
+	return utf8 ? WEIR_OK : lex_error(lx, bad, "SQL text is UTF-8", "invalid UTF-8");
 }
 
 static void add_token(struct lexer *lx, enum weir_tok kind, size_t at, const char *text)
@@ -108,7 +92,8 @@ static void add_plain(struct lexer *lx, enum weir_tok kind, size_t from)
 	add_token(lx, kind, from, text);
 }
 
-/* A quoted text from lx->at, which stands on the opening quote; a doubled quote is one. start is where the token began. */
+/* A quoted text from lx->at, which stands on the opening quote; a doubled quote is one. start is where the token began.
+ */
 static enum weir_err lex_quoted(struct lexer *lx, enum weir_tok kind, size_t start)
 {
 	uint8_t quote = lx->text[lx->at++];
@@ -116,7 +101,7 @@ static enum weir_err lex_quoted(struct lexer *lx, enum weir_tok kind, size_t sta
 	for (;;) {
 		if (lx->at >= lx->bytes)
 			return lex_error(lx, start, quote == '\'' ? "a quote inside is written twice: 'it''s'" : NULL,
-			                 quote == '\'' ? "this string has no end" : "this quoted name has no end");
+					 quote == '\'' ? "this string has no end" : "this quoted name has no end");
 		uint8_t c = lx->text[lx->at++];
 		if (c == quote) {
 			if (lx->at >= lx->bytes || lx->text[lx->at] != quote)
@@ -183,7 +168,8 @@ static enum weir_err lex_number(struct lexer *lx)
 		}
 	}
 	if (lx->at < lx->bytes && is_name_start(lx->text[lx->at]))
-		return lex_error(lx, start, "a name that starts with a digit needs quotes: `1st`", "a number runs into a name");
+		return lex_error(lx, start, "a name that starts with a digit needs quotes: `1st`",
+				 "a number runs into a name");
 	add_plain(lx, kind, start);
 	return WEIR_OK;
 }
@@ -216,9 +202,10 @@ static enum weir_err lex_symbol(struct lexer *lx)
 	if (strchr("(),;.+-*/%=<>[]:", c) == NULL) {
 		char what[64];
 		const char *hint = c == '$'   ? "${name} is filled by --define name=value"
-		                   : c == '@' ? "a name with special characters needs quotes: `@type`"
-		                              : NULL;
-		snprintf(what, sizeof what, c < 0x20 || c == 0x7f ? "unexpected byte 0x%02x" : "unexpected character '%c'", c);
+				   : c == '@' ? "a name with special characters needs quotes: `@type`"
+					      : NULL;
+		snprintf(what, sizeof what,
+			 c < 0x20 || c == 0x7f ? "unexpected byte 0x%02x" : "unexpected character '%c'", c);
 		return lex_error(lx, start, hint, what);
 	}
 	lx->at++;
@@ -241,7 +228,7 @@ static enum weir_err skip_blank(struct lexer *lx)
 			size_t start = lx->at;
 			if (start + 2 < lx->bytes && lx->text[start + 2] == '+')
 				return lex_error(lx, start, "put the options into the table's WITH (...)",
-				                 "not supported yet: hints /*+ ... */");
+						 "not supported yet: hints /*+ ... */");
 			const uint8_t *end = memmem(lx->text + start + 2, lx->bytes - start - 2, "*/", 2);
 			if (end == NULL)
 				return lex_error(lx, start, NULL, "this comment has no end");
@@ -278,13 +265,13 @@ static enum weir_err lex_one(struct lexer *lx)
 }
 
 enum weir_err weir_tokens_init(struct weir_tokens *ts, struct weir_mem *m, const char *file, const char *text,
-                               size_t bytes, size_t bytes_max, struct weir_diag **dg)
+			       size_t bytes, size_t bytes_max, struct weir_diag **dg)
 {
 	size_t limit = bytes_max == 0 ? TOKEN_BYTES_MAX : bytes_max;
 	*ts = (struct weir_tokens){.file = file, .text = text, .bytes = bytes, .depth_max = TOKEN_DEPTH_MAX};
 	if (bytes > limit || bytes > UINT32_MAX / 2)
 		return weir_diag_set_at(dg, WEIR_E_PLAN, file, NULL, 0, NULL, "split it, or raise sql.bytes.max",
-		                        "the SQL text has %zu bytes, more than sql.bytes.max = %zu", bytes, limit);
+					"the SQL text has %zu bytes, more than sql.bytes.max = %zu", bytes, limit);
 	char *block = weir_mem_take(m, bytes * 2 + 2);
 	if (block == NULL)
 		return weir_diag_set(dg, WEIR_E_NOMEM, "no memory for the SQL text");
@@ -389,11 +376,11 @@ enum weir_err weir_token_name(struct weir_tokens *ts, const char *what, const ch
 	}
 	snprintf(hint, sizeof hint, "a keyword as a name needs quotes: `%s`", reserved ? t->text : "");
 	return weir_token_error(ts, t, dg, reserved ? hint : NULL, "expected %s, found %s", what,
-	                        token_name(t, buf, sizeof buf));
+				token_name(t, buf, sizeof buf));
 }
 
 enum weir_err weir_token_error(const struct weir_tokens *ts, const struct weir_token *t, struct weir_diag **dg,
-                               const char *hint, const char *fmt, ...)
+			       const char *hint, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;

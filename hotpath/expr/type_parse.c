@@ -8,7 +8,8 @@
 /* ---- types ---- */
 
 /* Optional (n), within [low, high]. */
-static enum weir_err parse_length(struct weir_tokens *ts, int64_t low, int64_t high, int64_t *out, struct weir_diag **dg)
+static enum weir_err parse_length(struct weir_tokens *ts, int64_t low, int64_t high, int64_t *out,
+				  struct weir_diag **dg)
 {
 	if (!weir_token_accept(ts, "("))
 		return WEIR_OK;
@@ -19,7 +20,7 @@ static enum weir_err parse_length(struct weir_tokens *ts, int64_t low, int64_t h
 		n = n * 10 + (t->text[i] - '0');
 	if (!fits || n < low || n > high)
 		return weir_token_error(ts, t, dg, NULL, "expected a number from %lld to %lld", (long long)low,
-		                        (long long)high);
+					(long long)high);
 	ts->next++;
 	*out = n;
 	return weir_token_expect(ts, ")", dg);
@@ -38,7 +39,8 @@ static enum weir_err parse_decimal(struct weir_tokens *ts, struct weir_type *out
 			if (!fits || (i == 0 && (v < 1 || v > 38)))
 				return weir_token_error(ts, t, dg, NULL, "a DECIMAL has 1 to 38 digits");
 			if (i == 1 && v > n[0])
-				return weir_token_error(ts, t, dg, NULL, "the scale cannot exceed the precision %d", (int)n[0]);
+				return weir_token_error(ts, t, dg, NULL, "the scale cannot exceed the precision %d",
+							(int)n[0]);
 			n[i] = v;
 			ts->next++;
 			if (i == 0 && !weir_token_accept(ts, ","))
@@ -54,7 +56,8 @@ static enum weir_err parse_decimal(struct weir_tokens *ts, struct weir_type *out
 	return WEIR_OK;
 }
 
-static enum weir_err parse_time(struct weir_tokens *ts, struct weir_type *out, enum weir_kind kind, struct weir_diag **dg)
+static enum weir_err parse_time(struct weir_tokens *ts, struct weir_type *out, enum weir_kind kind,
+				struct weir_diag **dg)
 {
 	int64_t p = kind == WEIR_KIND_TIME ? 0 : 6;
 	const struct weir_token *t = weir_token_peek(ts, 0);
@@ -63,7 +66,8 @@ static enum weir_err parse_time(struct weir_tokens *ts, struct weir_type *out, e
 		return err;
 	if (kind == WEIR_KIND_TIMESTAMP && weir_token_accept(ts, "WITH")) {
 		if (!weir_token_accept(ts, "LOCAL"))
-			return weir_token_error(ts, t, dg, "use TIMESTAMP_LTZ", "not supported: TIMESTAMP WITH TIME ZONE");
+			return weir_token_error(ts, t, dg, "use TIMESTAMP_LTZ",
+						"not supported: TIMESTAMP WITH TIME ZONE");
 		kind = WEIR_KIND_TIMESTAMP_LTZ;
 		err = weir_token_expect(ts, "TIME", dg);
 		if (err == WEIR_OK)
@@ -77,7 +81,8 @@ static enum weir_err parse_time(struct weir_tokens *ts, struct weir_type *out, e
 	return err;
 }
 
-static enum weir_err parse_text(struct weir_tokens *ts, struct weir_type *out, enum weir_kind kind, struct weir_diag **dg)
+static enum weir_err parse_text(struct weir_tokens *ts, struct weir_type *out, enum weir_kind kind,
+				struct weir_diag **dg)
 {
 	int64_t n = 1;
 	enum weir_err err = parse_length(ts, 1, INT32_MAX, &n, dg);
@@ -129,7 +134,7 @@ static enum weir_err parse_row(struct weir_tokens *ts, struct weir_mem *m, struc
 }
 
 static enum weir_err parse_nested(struct weir_tokens *ts, struct weir_mem *m, struct weir_type *out, uint32_t count,
-                                  struct weir_diag **dg)
+				  struct weir_diag **dg)
 {
 	struct weir_type *fields = weir_mem_take(m, count * sizeof *fields);
 	enum weir_err err = weir_token_expect(ts, "<", dg);
@@ -197,7 +202,7 @@ static enum weir_err unknown_type(const struct weir_tokens *ts, const struct wei
 }
 
 static enum weir_err parse_one_type(struct weir_tokens *ts, struct weir_mem *m, struct weir_type *out,
-                                    struct weir_diag **dg)
+				    struct weir_diag **dg)
 {
 	const struct weir_token *t = weir_token_peek(ts, 0);
 	int64_t length = 1;
@@ -245,8 +250,8 @@ enum weir_err weir_type_parse(struct weir_tokens *ts, struct weir_mem *m, struct
 {
 	*out = (struct weir_type){0};
 	if (ts->depth >= ts->depth_max)
-		return weir_token_error(ts, weir_token_peek(ts, 0), dg, NULL, "nesting limit %u reached (sql.depth.max)",
-		                        ts->depth_max);
+		return weir_token_error(ts, weir_token_peek(ts, 0), dg, NULL,
+					"nesting limit %u reached (sql.depth.max)", ts->depth_max);
 	ts->depth++;
 	enum weir_err err = parse_one_type(ts, m, out, dg);
 	ts->depth--;
@@ -268,12 +273,13 @@ struct unit {
 };
 
 static const struct unit units[] = {
-	{"MILLISECOND", 1, 0}, {"SECOND", 1000, 0},    {"MINUTE", 60000, 0}, {"HOUR", 3600000, 0}, {"DAY", 86400000, 0},
-	{"WEEK", 604800000, 0}, {"MONTH", 0, 1},       {"QUARTER", 0, 3},    {"YEAR", 0, 12},
+	{"MILLISECOND", 1, 0},  {"SECOND", 1000, 0}, {"MINUTE", 60000, 0}, {"HOUR", 3600000, 0}, {"DAY", 86400000, 0},
+	{"WEEK", 604800000, 0}, {"MONTH", 0, 1},     {"QUARTER", 0, 3},    {"YEAR", 0, 12},
 };
 /* Short forms, inside the string only: INTERVAL '5s'. */
 static const struct unit short_units[] = {
-	{"MS", 1, 0}, {"S", 1000, 0}, {"SEC", 1000, 0}, {"M", 60000, 0}, {"MIN", 60000, 0}, {"H", 3600000, 0}, {"D", 86400000, 0},
+	{"MS", 1, 0},      {"S", 1000, 0},    {"SEC", 1000, 0},   {"M", 60000, 0},
+	{"MIN", 60000, 0}, {"H", 3600000, 0}, {"D", 86400000, 0},
 };
 
 static bool word_is(const char *s, size_t bytes, const char *name, bool plural)
@@ -389,7 +395,7 @@ static bool scan_fields(struct scan *sc, const struct unit *first, const struct 
 	for (const struct unit *u = first;; u--) {
 		if (!scan_number(sc, u->ms != 0 ? u->ms : u->months, u->ms == 1000 && u == last, &n))
 			return false;
-		if (u != first && n >= (u[1].ms != 0 ? u[1].ms : u[1].months))
+		if (u != first && n >= (u->months != 0 ? 12 : u[1].ms))
 			return false; /* 75 minutes beside hours */
 		total += n;
 		if (u == last)
@@ -415,7 +421,7 @@ static enum weir_err skip_unit_precision(struct weir_tokens *ts, struct weir_dia
 }
 
 enum weir_err weir_interval_parse(struct weir_tokens *ts, struct weir_mem *m, int64_t *value, enum weir_kind *kind,
-                                  struct weir_diag **dg)
+				  struct weir_diag **dg)
 {
 	(void)m;
 	enum weir_err err = weir_token_expect(ts, "INTERVAL", dg);
@@ -433,7 +439,8 @@ enum weir_err weir_interval_parse(struct weir_tokens *ts, struct weir_mem *m, in
 	const struct unit *first = word->kind == WEIR_TOK_NAME ? find_unit(word->text, word->text_bytes, false) : NULL;
 	if (first == NULL) {
 		if (!scan_plain(&sc, value, kind))
-			return weir_token_error(ts, word, dg, "write INTERVAL '5' MINUTE", "expected a unit: SECOND, MINUTE, HOUR, DAY, MONTH or YEAR");
+			return weir_token_error(ts, word, dg, "write INTERVAL '5' MINUTE",
+						"expected a unit: SECOND, MINUTE, HOUR, DAY, MONTH or YEAR");
 		*value = minus ? -*value : *value;
 		return WEIR_OK;
 	}
@@ -453,8 +460,8 @@ enum weir_err weir_interval_parse(struct weir_tokens *ts, struct weir_mem *m, in
 	if (err != WEIR_OK)
 		return err;
 	if (!scan_fields(&sc, first, last, value))
-		return weir_token_error(ts, text, dg, NULL, "'%.*s' is not an INTERVAL of %s", text->text_bytes > 40 ? 40 : (int)text->text_bytes,
-		                        text->text, first->name);
+		return weir_token_error(ts, text, dg, NULL, "'%.*s' is not an INTERVAL of %s",
+					text->text_bytes > 40 ? 40 : (int)text->text_bytes, text->text, first->name);
 	*kind = first->months != 0 ? WEIR_KIND_INTERVAL_MONTH : WEIR_KIND_INTERVAL_MS;
 	*value = minus ? -*value : *value;
 	return WEIR_OK;
