@@ -35,6 +35,7 @@ struct list {
 };
 
 static struct weir_ast *parse_expr(struct parser *p, int prec);
+static struct weir_ast *parse_operand(struct parser *p, int prec);
 
 static const struct weir_token *peek(const struct parser *p)
 {
@@ -347,7 +348,7 @@ static struct weir_ast *parse_trim(struct parser *p, uint32_t at)
 /* POSITION(a IN b) */
 static struct weir_ast *parse_position(struct parser *p, uint32_t at)
 {
-	struct weir_ast *a = parse_expr(p, PREC_IN + 1), *b = NULL;
+	struct weir_ast *a = parse_operand(p, PREC_IN + 1), *b = NULL;
 	if (a == NULL || (!accept(p, "IN") && !expect(p, ",")))
 		return NULL;
 	b = parse_expr(p, PREC_OR);
@@ -563,31 +564,36 @@ static struct weir_ast *parse_primary(struct parser *p)
 	return parse_column(p); /* reports what was expected */
 }
 
-/* A sign, NOT, or a primary: the one place where nesting is counted. */
+/* The operand of NOT or a sign. */
+static struct weir_ast *parse_operand(struct parser *p, int prec)
+{
+	if (!enter(p))
+		return NULL;
+	struct weir_ast *a = parse_expr(p, prec);
+	leave(p);
+	return a;
+}
+
+/* A sign, NOT, or a primary. */
 static struct weir_ast *parse_prefix(struct parser *p)
 {
 	uint32_t at = p->ts->next;
-	struct weir_ast *a = NULL;
-	if (!enter(p))
-		return NULL;
+	struct weir_ast *a;
 	if (accept(p, "NOT")) {
-		a = parse_expr(p, PREC_NOT);
-		if (a != NULL)
-			a = new_call(p, "NOT", at, 1, a, NULL, NULL);
-	} else if (is(p, "-") && is_number(weir_token_peek(p->ts, 1))) {
-		p->ts->next++;
-		a = parse_literal(p, true);
-	} else if (accept(p, "-")) {
-		a = parse_expr(p, PREC_SIGN);
-		if (a != NULL)
-			a = new_call(p, "NEG", at, 1, a, NULL, NULL);
-	} else if (accept(p, "+")) {
-		a = parse_expr(p, PREC_SIGN);
-	} else {
-		a = parse_primary(p);
+		a = parse_operand(p, PREC_NOT);
+		return a == NULL ? NULL : new_call(p, "NOT", at, 1, a, NULL, NULL);
 	}
-	leave(p);
-	return a;
+	if (is(p, "-") && is_number(weir_token_peek(p->ts, 1))) {
+		p->ts->next++;
+		return parse_literal(p, true);
+	}
+	if (accept(p, "-")) {
+		a = parse_operand(p, PREC_SIGN);
+		return a == NULL ? NULL : new_call(p, "NEG", at, 1, a, NULL, NULL);
+	}
+	if (accept(p, "+"))
+		return parse_operand(p, PREC_SIGN);
+	return parse_primary(p);
 }
 
 /* ---- operators ---- */
@@ -737,7 +743,7 @@ static bool predicate_follows(const struct parser *p)
 }
 
 /* Everything that binds at least as tight as prec. */
-static struct weir_ast *parse_expr(struct parser *p, int prec)
+static struct weir_ast *parse_operators(struct parser *p, int prec)
 {
 	struct weir_ast *left = parse_prefix(p);
 	while (left != NULL) {
@@ -766,6 +772,19 @@ static struct weir_ast *parse_expr(struct parser *p, int prec)
 		}
 	}
 	return left;
+}
+
+/* A whole sub-expression is the one place where nesting is counted, beside operands of NOT and signs: right operands
+ * bind tighter each time, so they go nine deep at most. */
+static struct weir_ast *parse_expr(struct parser *p, int prec)
+{
+	if (prec > PREC_OR)
+		return parse_operators(p, prec);
+	if (!enter(p))
+		return NULL;
+	struct weir_ast *a = parse_operators(p, prec);
+	leave(p);
+	return a;
 }
 
 enum weir_err weir_expr_parse(struct weir_tokens *ts, struct weir_mem *m, struct weir_ast **out, struct weir_diag **dg)

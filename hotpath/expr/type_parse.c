@@ -258,7 +258,7 @@ enum weir_err weir_type_parse(struct weir_tokens *ts, struct weir_mem *m, struct
 	if (err == WEIR_OK && weir_token_is(ts, "NOT") && weir_token_is_at(ts, 1, "NULL")) {
 		out->not_null = true;
 		ts->next += 2;
-	} else if (err == WEIR_OK) {
+	} else if (err == WEIR_OK && !weir_token_is_at(ts, 1, "ON")) { /* JSON_VALUE(... RETURNING INT NULL ON ERROR) */
 		weir_token_accept(ts, "NULL");
 	}
 	return err;
