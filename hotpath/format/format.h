@@ -86,7 +86,8 @@ WEIR_MUST_CHECK enum weir_err weir_encoder_create(struct weir_encoder **out, con
                                                   const struct weir_field *fields, uint32_t field_count,
                                                   struct weir_diag **dg);
 /* Sets option `name` ("json.ignore-parse-errors", "csv.field-delimiter", ...; without a key./value. prefix).
- * WEIR_E_CONF with the nearest name when unknown, with the allowed values when malformed. */
+ * WEIR_E_CONF with the nearest name when unknown, with the allowed values when malformed. A text option (csv.null-literal)
+ * keeps value itself: it must live as long as o. */
 WEIR_MUST_CHECK enum weir_err weir_format_option_set(struct weir_format_options *o, const char *name, const char *value,
                                                      struct weir_diag **dg);
 /* "json" -> kind; WEIR_E_CONF names the formats. */
