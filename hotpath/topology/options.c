@@ -640,12 +640,6 @@ static enum weir_err check_whole(struct parse *ps, uint32_t *at)
 		return weir_diag_set(ps->dg, WEIR_E_CONF,
 				     "option 'key.fields-prefix' needs 'value.fields-include' = 'EXCEPT_KEY'");
 	}
-	if (o->errors_policy == WEIR_ERRORS_DEAD_LETTER && o->dead_letter_topic == NULL) {
-		*at = index_of(ps, "errors.policy");
-		return weir_diag_set(
-			ps->dg, WEIR_E_CONF,
-			"option 'errors.policy' = 'dead-letter' needs 'errors.deadletterqueue.topic.name'");
-	}
 	enum weir_err err = check_mode(ps, "startup", o->scan_startup_mode, "timestamp", "timestamp-millis",
 				       o->scan_startup_timestamp, at);
 	if (err == WEIR_OK)

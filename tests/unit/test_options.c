@@ -186,8 +186,6 @@ static void test_values(void **state)
 	refuse("connector=recorded path=p topic=t format=json key.fields=a,b", "write ';' instead of ','", 4);
 	refuse("connector=recorded path=p topic=t format=json key.fields=a;;b", "separated by ';'", 4);
 	refuse("connector=recorded path=p topic=t format=json errors.policy=ignore", "fail, skip or dead-letter", 4);
-	refuse("connector=recorded path=p topic=t format=json errors.policy=dead-letter",
-	       "errors.deadletterqueue.topic.name", 4);
 	refuse("connector=recorded path=p topic=t format=json end.of.input=open", "close or keep", 4);
 	refuse("connector=datagen number-of-rows=-1", "a whole number from 0", 1);
 	refuse("connector=print standard-error=yes", "true or false", 1);
