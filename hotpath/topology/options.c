@@ -510,7 +510,7 @@ static enum weir_err set_format_option(struct parse *ps, const struct weir_optio
 	if (strlen(format_names[f->kind]) != n || strncmp(name, format_names[f->kind], n) != 0)
 		return weir_diag_set(ps->dg, WEIR_E_CONF, "option '%s' does not fit: the %s format is '%s'", o->name,
 				     key ? "key" : "value", format_names[f->kind]);
-	return weir_format_option_set(f, name, o->value, ps->dg);
+	return weir_format_option_set(f, name, weir_mem_strdup(ps->m, o->value), ps->dg); /* which keeps the text */
 }
 
 static enum weir_err set_formats(struct parse *ps, uint32_t *at)

@@ -1,0 +1,832 @@
+/* api.c: weir.h: streams with expressions as text on top of builder.h. A stream is a node and what the calls since then
+ * asked of the next aggregate (keys, window, emission). Event time survives weir_select: where the list leaves the time
+ * column out, it goes on as a hidden column behind the visible ones. Cold path, @thread init. */
+#include <stdio.h>
+
+#include "hotpath/expr/expr.h"
+#include "hotpath/expr/function.h"
+#include "hotpath/topology/builder.h"
+#include "hotpath/weir.h"
+
+enum { LIST_MAX = 1000 };
+#define TIME_COLUMN "$time"
+
+struct weir_stream {
+	struct weir_topology *tp;
+	struct weir_node *node;     /* NULL: a source that nothing reads yet, see def */
+	struct weir_table_def *def; /* of that source; weir_event_time may still change it */
+	uint32_t visible;           /* the first columns of node; hidden ones follow */
+	bool keyed;
+	const char *const *key_names;
+	uint32_t key_count;
+	struct weir_window_spec window;
+	enum weir_emit emit;
+	bool emit_set;
+};
+
+/* What a call needs to parse and bind its text. */
+struct call {
+	struct weir_topology *tp;
+	struct weir_mem *m;
+	struct weir_diag *dg;
+	struct weir_tokens ts;
+};
+
+/* An item of a list: expression [AS name]. */
+struct item {
+	const struct weir_ast *ast; /* NULL: a star stood here and column is meant */
+	uint32_t column;
+	const char *name;
+};
+
+static struct weir_stream *new_stream(struct weir_topology *tp, const struct weir_stream *from)
+{
+	struct weir_stream *st = weir_mem_take(weir_topology_mem(tp), sizeof *st);
+	if (from != NULL)
+		*st = *from;
+	st->tp = tp;
+	return st;
+}
+
+/* The end of every call that failed: the topology keeps the error, the caller gets a stream that does nothing. */
+static struct weir_stream *failed(struct call *c, const struct weir_stream *st)
+{
+	WEIR_ASSERT(c->dg != NULL);
+	weir_topology_fail(c->tp, c->dg);
+	return new_stream(c->tp, st);
+}
+
+static bool is_broken(const struct weir_stream *st)
+{
+	return weir_topology_error(st->tp) != NULL;
+}
+
+static struct call begin(struct weir_topology *tp)
+{
+	return (struct call){.tp = tp, .m = weir_topology_mem(tp)};
+}
+
+/* Tokens of a text that a call was given; file is the call's name, shown before line and column. */
+static enum weir_err tokens_of(struct call *c, const char *file, const char *text)
+{
+	if (text == NULL)
+		return weir_diag_set(&c->dg, WEIR_E_PLAN, "%s: a text is missing", file);
+	text = weir_mem_strdup(c->m, text);
+	return weir_tokens_init(&c->ts, c->m, file, text, strlen(text), 0, &c->dg);
+}
+
+static enum weir_err expect_end(struct call *c)
+{
+	const struct weir_token *t = weir_token_peek(&c->ts, 0);
+	if (t->kind == WEIR_TOK_END)
+		return WEIR_OK;
+	return weir_token_error(&c->ts, t, &c->dg, NULL, "expected the end, found '%.*s'", (int)t->bytes,
+				c->ts.text + t->at);
+}
+
+/* The node of st, made now if it is a source that nothing has read before. */
+static struct weir_node *node_of(struct weir_stream *st)
+{
+	if (st->node == NULL && !is_broken(st))
+		st->node = weir_build_source(st->tp, st->def);
+	return st->node;
+}
+
+/* Names that expressions on st may use. */
+static struct weir_scope scope_of(struct weir_mem *m, const struct weir_node *node, uint32_t visible,
+				  const char *aggregate_error)
+{
+	struct weir_scope_column *columns = weir_mem_take(m, (visible + 1) * sizeof *columns);
+	for (uint32_t i = 0; i < visible; i++)
+		columns[i] = (struct weir_scope_column){.name = node->columns[i].name, .type = node->columns[i].type};
+	return (struct weir_scope){.columns = columns, .count = visible, .aggregate_error = aggregate_error};
+}
+
+/* ---- sources ---- */
+
+static enum weir_err parse_metadata(struct call *c, struct weir_table_column *col)
+{
+	static const char *const keys[] = {"topic",   "partition",      "offset",      "timestamp",
+					   "headers", "timestamp-type", "leader-epoch"};
+	const struct weir_token *at = weir_token_peek(&c->ts, 0);
+	col->kind = WEIR_COLUMN_METADATA;
+	col->metadata = col->name;
+	if (weir_token_accept(&c->ts, "FROM")) {
+		at = weir_token_peek(&c->ts, 0);
+		if (at->kind != WEIR_TOK_STRING)
+			return weir_token_error(&c->ts, at, &c->dg, NULL,
+						"expected the name of the metadata in quotes");
+		col->metadata = at->text;
+		c->ts.next++;
+	}
+	col->is_virtual = weir_token_accept(&c->ts, "VIRTUAL");
+	for (size_t i = 0; i < WEIR_COUNT_OF(keys); i++) {
+		if (strcmp(keys[i], col->metadata) == 0)
+			return WEIR_OK;
+	}
+	return weir_token_error(
+		&c->ts, at, &c->dg,
+		"there are topic, partition, offset, timestamp, timestamp-type, headers and leader-epoch",
+		"unknown metadata '%s'", col->metadata);
+}
+
+static enum weir_err parse_computed(struct call *c, struct weir_table_column *columns, uint32_t count)
+{
+	struct weir_scope_column *names = weir_mem_take(c->m, (count + 1) * sizeof *names);
+	for (uint32_t i = 0; i < count; i++)
+		names[i] = (struct weir_scope_column){.name = columns[i].name, .type = columns[i].type};
+	struct weir_scope scope = {
+		.columns = names, .count = count, .aggregate_error = "a column cannot hold an aggregate"};
+	struct weir_ast *ast;
+	enum weir_err err = weir_expr_parse(&c->ts, c->m, &ast, &c->dg);
+	if (err == WEIR_OK)
+		err = weir_expr_bind(&scope, &c->ts, ast, c->m, &columns[count].expr, &c->dg);
+	if (err != WEIR_OK)
+		return err;
+	columns[count].kind = WEIR_COLUMN_COMPUTED;
+	columns[count].type = columns[count].expr->type;
+	return WEIR_OK;
+}
+
+/* name TYPE [METADATA ...] | name AS expr, separated by commas; *out has room for one more. */
+static enum weir_err parse_columns(struct call *c, struct weir_table_column **out, uint32_t *count_out)
+{
+	struct weir_table_column *columns = weir_mem_take(c->m, (LIST_MAX + 1) * sizeof *columns);
+	uint32_t count = 0;
+	do {
+		const struct weir_token *at = weir_token_peek(&c->ts, 0);
+		struct weir_table_column *col = &columns[count];
+		if (count == LIST_MAX)
+			return weir_token_error(&c->ts, at, &c->dg, NULL, "more than %d columns", LIST_MAX);
+		enum weir_err err = weir_token_name(&c->ts, "a column name", &col->name, &c->dg);
+		if (err != WEIR_OK)
+			return err;
+		for (uint32_t i = 0; i < count; i++) {
+			if (strcmp(columns[i].name, col->name) == 0)
+				return weir_token_error(&c->ts, at, &c->dg, NULL, "two columns are named '%s'",
+							col->name);
+		}
+		if (weir_token_accept(&c->ts, "AS")) {
+			err = parse_computed(c, columns, count);
+		} else {
+			err = weir_type_parse(&c->ts, c->m, &col->type, &c->dg);
+			if (err == WEIR_OK && weir_token_accept(&c->ts, "METADATA"))
+				err = parse_metadata(c, col);
+		}
+		if (err != WEIR_OK)
+			return err;
+		count++;
+	} while (weir_token_accept(&c->ts, ","));
+	*out = columns;
+	*count_out = count;
+	return expect_end(c);
+}
+
+/* Options of a source or sink. Without a connector: recorded where there is a path, else kafka. */
+static enum weir_err parse_options(struct call *c, const char *call, const char *text, struct weir_table_options *out)
+{
+	struct weir_option *given, *all;
+	uint32_t count;
+	bool has_connector = false, has_path = false;
+	enum weir_err err = weir_option_string_split(text, c->m, &given, &count, &c->dg);
+	if (err == WEIR_OK) {
+		all = weir_mem_take(c->m, (count + 1) * sizeof *all);
+		memcpy(all, given, count * sizeof *all);
+		for (uint32_t i = 0; i < count; i++) {
+			has_connector = has_connector || strcmp(all[i].name, "connector") == 0;
+			has_path = has_path || strcmp(all[i].name, "path") == 0;
+		}
+		if (!has_connector)
+			all[count++] = (struct weir_option){"connector", has_path ? "recorded" : "kafka"};
+		err = weir_table_options_parse(out, all, count, c->m, NULL, &c->dg);
+	}
+	if (err != WEIR_OK)
+		weir_diag_add_hint(c->dg, "in the options of %s", call);
+	return err;
+}
+
+struct weir_stream *weir_source(struct weir_topology *tp, const char *name, const char *columns, const char *options)
+{
+	struct call c = begin(tp);
+	struct weir_stream *st = new_stream(tp, NULL);
+	if (weir_topology_error(tp) != NULL)
+		return st;
+	struct weir_table_def *def = weir_mem_take(c.m, sizeof *def);
+	struct weir_table_column *list = NULL;
+	enum weir_err err = WEIR_OK;
+	if (name == NULL || name[0] == '\0')
+		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_source: a source needs a name");
+	if (err == WEIR_OK)
+		err = tokens_of(&c, "weir_source", columns);
+	if (err == WEIR_OK)
+		err = parse_columns(&c, &list, &def->column_count);
+	if (err == WEIR_OK)
+		err = parse_options(&c, "weir_source", options, &def->options);
+	if (err == WEIR_OK)
+		err = weir_table_options_check_use(&def->options, false, name, &c.dg);
+	if (err != WEIR_OK)
+		return failed(&c, st);
+	def->name = weir_mem_strdup(c.m, name);
+	def->columns = list;
+	def->rowtime = -1;
+	st->def = def;
+	st->visible = def->column_count;
+	return st;
+}
+
+/* A BIGINT in milliseconds becomes a hidden TIMESTAMP_LTZ(3) column: one kind of time for all that follows. */
+static enum weir_err add_time_column(struct call *c, struct weir_table_def *def, uint32_t column)
+{
+	struct weir_table_column *columns =
+		(struct weir_table_column *)(uintptr_t)def->columns; /* ours, from weir_source */
+	const struct weir_expr *args[] = {weir_expr_column(c->m, column, &columns[column].type, columns[column].name),
+					  weir_expr_bigint(c->m, 3)};
+	struct weir_table_column *time = &columns[def->column_count];
+	enum weir_err err = weir_expr_call(c->m, "TO_TIMESTAMP_LTZ", args, 2, &time->expr, &c->dg);
+	if (err != WEIR_OK)
+		return err;
+	time->name = TIME_COLUMN;
+	time->kind = WEIR_COLUMN_COMPUTED;
+	time->type = time->expr->type;
+	def->rowtime = (int32_t)def->column_count++;
+	return WEIR_OK;
+}
+
+struct weir_stream *weir_event_time(struct weir_stream *st, const char *column, int64_t grace_ms)
+{
+	struct call c = begin(st->tp);
+	char type[80];
+	if (is_broken(st))
+		return new_stream(st->tp, st);
+	if (column == NULL || grace_ms < 0) {
+		(void)weir_diag_set(&c.dg, WEIR_E_PLAN,
+				    "weir_event_time: needs a column and a grace that is not negative");
+		return failed(&c, st);
+	}
+	if (st->def == NULL || st->node != NULL || st->def->rowtime >= 0) {
+		(void)weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_event_time: belongs right behind weir_source, once");
+		return failed(&c, st);
+	}
+	uint32_t at = 0;
+	while (at < st->visible && strcmp(st->def->columns[at].name, column) != 0)
+		at++;
+	if (at == st->visible) {
+		(void)weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_event_time: source '%s' has no column '%s'",
+				    st->def->name, column);
+		return failed(&c, st);
+	}
+	const struct weir_type *t = &st->def->columns[at].type;
+	if (t->kind == WEIR_KIND_BIGINT) {
+		if (add_time_column(&c, st->def, at) != WEIR_OK)
+			return failed(&c, st);
+	} else if (weir_kind_is_timestamp(t->kind) && t->precision <= 3) {
+		st->def->rowtime = (int32_t)at;
+	} else {
+		(void)weir_diag_set(
+			&c.dg, WEIR_E_PLAN,
+			"weir_event_time: column '%s' must be BIGINT, TIMESTAMP(3) or TIMESTAMP_LTZ(3), not %s", column,
+			weir_type_text(t, type, sizeof type));
+		return failed(&c, st);
+	}
+	st->def->grace_ms = grace_ms;
+	return new_stream(st->tp, st);
+}
+
+/* ---- filters and lists ---- */
+
+struct weir_stream *weir_filter(struct weir_stream *st, const char *expr)
+{
+	struct call c = begin(st->tp);
+	char type[80];
+	struct weir_node *in = node_of(st);
+	if (is_broken(st))
+		return new_stream(st->tp, st);
+	struct weir_scope scope =
+		scope_of(c.m, in, st->visible, "weir_filter cannot hold an aggregate: filter its result");
+	struct weir_ast *ast = NULL;
+	const struct weir_expr *e = NULL;
+	enum weir_err err = tokens_of(&c, "weir_filter", expr);
+	if (err == WEIR_OK)
+		err = weir_expr_parse(&c.ts, c.m, &ast, &c.dg);
+	if (err == WEIR_OK)
+		err = expect_end(&c);
+	if (err == WEIR_OK)
+		err = weir_expr_bind(&scope, &c.ts, ast, c.m, &e, &c.dg);
+	if (err == WEIR_OK && e->type.kind != WEIR_KIND_BOOLEAN && e->type.kind != WEIR_KIND_NULL)
+		err = weir_token_error(&c.ts, &c.ts.token[ast->at], &c.dg, NULL, "a filter must be BOOLEAN, not %s",
+				       weir_type_text(&e->type, type, sizeof type));
+	if (err != WEIR_OK)
+		return failed(&c, st);
+	struct weir_stream *out = new_stream(st->tp, st);
+	out->node = weir_build_filter(st->tp, in, e);
+	return out;
+}
+
+/* Whether the name of items[count] is new. */
+static enum weir_err check_name(struct call *c, const struct weir_token *at, const struct item *items, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (strcmp(items[i].name, items[count].name) == 0)
+			return weir_token_error(&c->ts, at, &c->dg, "name one of them with AS",
+						"two columns are named '%s'", items[i].name);
+	}
+	return WEIR_OK;
+}
+
+/* Items of a list up to its end. Star stands for the visible columns of node (NULL: not allowed). */
+static enum weir_err parse_items(struct call *c, const struct weir_node *node, uint32_t visible, struct item **out,
+				 uint32_t *count_out)
+{
+	struct item *items = weir_mem_take(c->m, LIST_MAX * sizeof *items);
+	uint32_t count = 0;
+	do {
+		const struct weir_token *at = weir_token_peek(&c->ts, 0);
+		struct weir_ast *ast;
+		uint32_t more = 1;
+		if (weir_token_is(&c->ts, "*")) {
+			if (node == NULL)
+				return weir_token_error(&c->ts, at, &c->dg, NULL,
+							"'*' cannot stand beside aggregates: name the columns");
+			more = visible;
+		}
+		if (count + more > LIST_MAX)
+			return weir_token_error(&c->ts, at, &c->dg, NULL, "more than %d columns", LIST_MAX);
+		if (weir_token_accept(&c->ts, "*")) {
+			for (uint32_t i = 0; i < visible; i++, count++) {
+				items[count] = (struct item){NULL, i, node->columns[i].name};
+				if (check_name(c, at, items, count) != WEIR_OK)
+					return weir_diag_code(c->dg);
+			}
+			continue;
+		}
+		enum weir_err err = weir_expr_parse(&c->ts, c->m, &ast, &c->dg);
+		if (err != WEIR_OK)
+			return err;
+		struct item *it = &items[count];
+		it->ast = ast;
+		enum weir_tok next = weir_token_peek(&c->ts, 0)->kind;
+		if (weir_token_accept(&c->ts, "AS") || next == WEIR_TOK_NAME || next == WEIR_TOK_QUOTED)
+			err = weir_token_name(&c->ts, "a column name", &it->name, &c->dg);
+		else if (ast->kind == WEIR_AST_COLUMN || ast->kind == WEIR_AST_FIELD)
+			it->name = ast->text;
+		else
+			it->name = weir_mem_printf(c->m, "EXPR$%u", count);
+		if (err != WEIR_OK)
+			return err;
+		err = check_name(c, at, items, count);
+		if (err != WEIR_OK)
+			return err;
+		count++;
+	} while (weir_token_accept(&c->ts, ","));
+	*out = items;
+	*count_out = count;
+	return expect_end(c);
+}
+
+/* A projection of node to exprs, and behind them the time column where exprs leave it out. */
+static struct weir_stream *project(struct call *c, const struct weir_stream *st, struct weir_node *node,
+				   const char **names, const struct weir_expr **exprs, uint32_t count)
+{
+	struct weir_stream *out = new_stream(c->tp, st);
+	uint32_t all = count;
+	bool has_time = node->rowtime < 0;
+	for (uint32_t i = 0; i < count; i++)
+		has_time = has_time || (exprs[i]->op == WEIR_EXPR_COLUMN && (int32_t)exprs[i]->column == node->rowtime);
+	if (!has_time) {
+		const struct weir_column *time = &node->columns[node->rowtime];
+		exprs[all] = weir_expr_column(c->m, (uint32_t)node->rowtime, &time->type, time->name);
+		names[all++] = TIME_COLUMN;
+	}
+	out->node = weir_build_project(c->tp, node, names, exprs, all);
+	out->def = NULL;
+	out->visible = count;
+	return out;
+}
+
+struct weir_stream *weir_select(struct weir_stream *st, const char *exprs)
+{
+	struct call c = begin(st->tp);
+	struct weir_node *in = node_of(st);
+	struct item *items = NULL;
+	uint32_t count = 0;
+	if (is_broken(st))
+		return new_stream(st->tp, st);
+	struct weir_scope scope =
+		scope_of(c.m, in, st->visible, "weir_select cannot hold an aggregate: use weir_aggregate");
+	enum weir_err err = tokens_of(&c, "weir_select", exprs);
+	if (err == WEIR_OK)
+		err = parse_items(&c, in, st->visible, &items, &count);
+	if (err != WEIR_OK)
+		return failed(&c, st);
+	const struct weir_expr **bound = weir_mem_take(c.m, (count + 1) * sizeof *bound);
+	const char **names = weir_mem_take(c.m, (count + 1) * sizeof *names);
+	for (uint32_t i = 0; i < count; i++) {
+		names[i] = items[i].name;
+		if (items[i].ast == NULL)
+			bound[i] = weir_expr_column(c.m, items[i].column, &in->columns[items[i].column].type,
+						    items[i].name);
+		else if (weir_expr_bind(&scope, &c.ts, items[i].ast, c.m, &bound[i], &c.dg) != WEIR_OK)
+			return failed(&c, st);
+	}
+	return project(&c, st, in, names, bound, count);
+}
+
+/* ---- keys, windows, emission ---- */
+
+static int32_t find_column(const struct weir_node *node, uint32_t visible, const char *name)
+{
+	for (uint32_t i = 0; i < visible; i++) {
+		if (strcmp(node->columns[i].name, name) == 0)
+			return (int32_t)i;
+	}
+	return -1;
+}
+
+struct weir_stream *weir_key_by(struct weir_stream *st, const char *columns)
+{
+	struct call c = begin(st->tp);
+	struct weir_node *in = node_of(st);
+	if (is_broken(st))
+		return new_stream(st->tp, st);
+	const char **names = weir_mem_take(c.m, LIST_MAX * sizeof *names);
+	uint32_t count = 0;
+	enum weir_err err = tokens_of(&c, "weir_key_by", columns);
+	while (err == WEIR_OK) {
+		const struct weir_token *at = weir_token_peek(&c.ts, 0);
+		if (count == LIST_MAX) {
+			err = weir_token_error(&c.ts, at, &c.dg, NULL, "more than %d columns", LIST_MAX);
+			break;
+		}
+		err = weir_token_name(&c.ts, "a column name", &names[count], &c.dg);
+		if (err == WEIR_OK && find_column(in, st->visible, names[count]) < 0)
+			err = weir_token_error(&c.ts, at, &c.dg, NULL, "there is no column '%s'", names[count]);
+		for (uint32_t i = 0; err == WEIR_OK && i < count; i++) {
+			if (strcmp(names[i], names[count]) == 0)
+				err = weir_token_error(&c.ts, at, &c.dg, NULL, "column '%s' is named twice",
+						       names[count]);
+		}
+		count++;
+		if (err == WEIR_OK && !weir_token_accept(&c.ts, ",")) {
+			err = expect_end(&c);
+			break;
+		}
+	}
+	if (err != WEIR_OK)
+		return failed(&c, st);
+	struct weir_stream *out = new_stream(st->tp, st);
+	out->keyed = true;
+	out->key_names = names;
+	out->key_count = count;
+	return out;
+}
+
+static struct weir_stream *set_window(struct weir_stream *st, const struct weir_window_spec *w, const char *call,
+				      bool valid, const char *takes)
+{
+	struct call c = begin(st->tp);
+	(void)node_of(st);
+	if (is_broken(st))
+		return new_stream(st->tp, st);
+	if (!valid) {
+		(void)weir_diag_set(&c.dg, WEIR_E_PLAN, "%s: %s", call, takes);
+		return failed(&c, st);
+	}
+	if (st->window.kind != WEIR_WINDOW_NONE) {
+		(void)weir_diag_set(&c.dg, WEIR_E_PLAN, "%s: the stream has a window already: aggregate it first",
+				    call);
+		return failed(&c, st);
+	}
+	struct weir_stream *out = new_stream(st->tp, st);
+	out->window = *w;
+	return out;
+}
+
+struct weir_stream *weir_tumble(struct weir_stream *st, int64_t size_ms)
+{
+	struct weir_window_spec w = {
+		.kind = WEIR_WINDOW_TUMBLE, .size_ms = size_ms, .advance_ms = size_ms, .partitioned = true};
+	return set_window(st, &w, "weir_tumble", size_ms > 0, "the size must be positive");
+}
+
+struct weir_stream *weir_hop(struct weir_stream *st, int64_t size_ms, int64_t advance_ms)
+{
+	struct weir_window_spec w = {
+		.kind = WEIR_WINDOW_HOP, .size_ms = size_ms, .advance_ms = advance_ms, .partitioned = true};
+	return set_window(st, &w, "weir_hop", size_ms > 0 && advance_ms > 0 && advance_ms <= size_ms,
+			  "the advance must be positive and at most the size");
+}
+
+struct weir_stream *weir_session(struct weir_stream *st, int64_t gap_ms)
+{
+	struct weir_window_spec w = {.kind = WEIR_WINDOW_SESSION, .gap_ms = gap_ms, .partitioned = true};
+	return set_window(st, &w, "weir_session", gap_ms > 0, "the gap must be positive");
+}
+
+struct weir_stream *weir_emit(struct weir_stream *st, enum weir_emit mode)
+{
+	struct weir_stream *out = new_stream(st->tp, st);
+	out->emit = mode;
+	out->emit_set = true;
+	return out;
+}
+
+/* ---- merge ---- */
+
+/* st's visible columns and then its time column: the form in which streams with hidden columns agree. */
+static struct weir_node *aligned(struct call *c, const struct weir_stream *st)
+{
+	const struct weir_node *n = st->node;
+	const struct weir_expr **exprs = weir_mem_take(c->m, (st->visible + 1) * sizeof *exprs);
+	const char **names = weir_mem_take(c->m, (st->visible + 1) * sizeof *names);
+	for (uint32_t i = 0; i < st->visible; i++) {
+		names[i] = n->columns[i].name;
+		exprs[i] = weir_expr_column(c->m, i, &n->columns[i].type, names[i]);
+	}
+	const struct weir_column *time = &n->columns[n->rowtime];
+	names[st->visible] = TIME_COLUMN;
+	exprs[st->visible] = weir_expr_column(c->m, (uint32_t)n->rowtime, &time->type, time->name);
+	struct weir_node *out = weir_build_project(c->tp, st->node, names, exprs, st->visible + 1);
+	out->rowtime = (int32_t)st->visible; /* even where a visible column is the time, too */
+	return out;
+}
+
+struct weir_stream *weir_merge(struct weir_stream *a, struct weir_stream *b)
+{
+	struct call c = begin(a->tp);
+	struct weir_node *in[] = {node_of(a), b->tp == a->tp ? node_of(b) : NULL};
+	if (is_broken(a))
+		return new_stream(a->tp, a);
+	if (a->tp != b->tp) {
+		(void)weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_merge: the streams are of two topologies");
+		return failed(&c, a);
+	}
+	if (a->visible != b->visible) {
+		(void)weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_merge: the streams have %u and %u columns", a->visible,
+				    b->visible);
+		return failed(&c, a);
+	}
+	if ((in[0]->rowtime < 0) != (in[1]->rowtime < 0)) {
+		(void)weir_diag_set(&c.dg, WEIR_E_PLAN,
+				    "weir_merge: only one of the streams takes its event time from a column");
+		return failed(&c, a);
+	}
+	bool same = in[0]->rowtime == in[1]->rowtime && in[0]->column_count == in[1]->column_count;
+	if (!same && in[0]->rowtime >= 0) {
+		in[0] = aligned(&c, a);
+		in[1] = aligned(&c, b);
+	}
+	struct weir_stream *out = new_stream(a->tp, a);
+	out->node = weir_build_union(a->tp, in, 2);
+	out->def = NULL;
+	out->keyed = false;
+	out->window = (struct weir_window_spec){.kind = WEIR_WINDOW_NONE};
+	return out;
+}
+
+/* ---- aggregates ---- */
+
+/* Binding of an aggregate's list: aggregate calls become columns of the aggregate's output, behind its keys. */
+struct grouping {
+	struct call *c;
+	struct weir_scope input; /* what arguments may name */
+	const struct weir_stream *st;
+	const struct weir_node *window_node; /* NULL: no window */
+	const struct weir_ast **asts;        /* of the aggregates found so far */
+	struct weir_agg *aggs;
+	const char **agg_names;
+	uint32_t agg_count;
+	const struct weir_expr **args;
+	uint32_t arg_count;
+	uint32_t agg_columns; /* how many columns stand between keys and window columns */
+};
+
+/* The number of e among the arguments, added if it is new. */
+static int32_t argument(struct grouping *g, const struct weir_expr *e)
+{
+	for (uint32_t i = 0; i < g->arg_count; i++) {
+		if (weir_expr_equal(g->args[i], e))
+			return (int32_t)i;
+	}
+	g->args[g->arg_count] = e;
+	return (int32_t)g->arg_count++;
+}
+
+static enum weir_err add_aggregate(struct grouping *g, const struct weir_ast *ast)
+{
+	struct call *c = g->c;
+	const struct weir_token *at = &c->ts.token[ast->at];
+	struct weir_agg *agg = &g->aggs[g->agg_count];
+	const struct weir_expr *arg = NULL, *filter = NULL;
+	char type[80];
+	if (g->agg_count == LIST_MAX)
+		return weir_token_error(&c->ts, at, &c->dg, NULL, "more than %d aggregates", LIST_MAX);
+	if (!ast->star_arg && ast->arg_count != 1)
+		return weir_token_error(&c->ts, at, &c->dg, NULL, "%s takes one argument", ast->text);
+	if (!ast->star_arg) {
+		enum weir_err err = weir_expr_bind(&g->input, &c->ts, ast->args[0], c->m, &arg, &c->dg);
+		if (err != WEIR_OK)
+			return err;
+	}
+	struct weir_diag *dg = NULL;
+	if (weir_agg_resolve(agg, ast->text, ast->distinct, arg != NULL ? &arg->type : NULL, &dg) != WEIR_OK) {
+		enum weir_err err = weir_token_error(&c->ts, at, &c->dg, NULL, "%s", weir_diag_text(dg));
+		weir_diag_destroy(dg);
+		return err;
+	}
+	agg->arg = arg != NULL ? argument(g, arg) : -1;
+	agg->filter = -1;
+	if (ast->filter != NULL) {
+		enum weir_err err = weir_expr_bind(&g->input, &c->ts, ast->filter, c->m, &filter, &c->dg);
+		if (err != WEIR_OK)
+			return err;
+		if (filter->type.kind != WEIR_KIND_BOOLEAN)
+			return weir_token_error(&c->ts, &c->ts.token[ast->filter->at], &c->dg, NULL,
+						"a filter must be BOOLEAN, not %s",
+						weir_type_text(&filter->type, type, sizeof type));
+		agg->filter = argument(g, filter);
+	}
+	struct weir_buf b = {0};
+	weir_ast_print(ast, &b);
+	agg->text = weir_mem_strndup(c->m, (const char *)b.data, b.bytes);
+	weir_buf_fini(&b);
+	g->agg_names[g->agg_count] = agg->text;
+	g->asts[g->agg_count++] = ast;
+	return WEIR_OK;
+}
+
+static enum weir_err intercept(void *ctx, const struct weir_ast *ast, const struct weir_expr **out,
+			       struct weir_diag **dg)
+{
+	struct grouping *g = ctx;
+	(void)dg; /* the same place: the call's */
+	if (ast->kind == WEIR_AST_CALL && weir_name_is_aggregate(ast->text)) {
+		uint32_t i = 0;
+		while (i < g->agg_count && !weir_ast_equal(g->asts[i], ast))
+			i++;
+		if (i == g->agg_count) {
+			enum weir_err err = add_aggregate(g, ast);
+			if (err != WEIR_OK)
+				return err;
+		}
+		*out = weir_expr_column(g->c->m, g->st->key_count + i, &g->aggs[i].result_type, g->agg_names[i]);
+		return WEIR_OK;
+	}
+	if (ast->kind == WEIR_AST_COLUMN && ast->qualifier == NULL) {
+		bool is_key = false;
+		for (uint32_t i = 0; i < g->st->key_count; i++)
+			is_key = is_key || strcmp(g->st->key_names[i], ast->text) == 0;
+		if (!is_key && find_column(g->st->node, g->st->visible, ast->text) >= 0 &&
+		    (g->window_node == NULL || strncmp(ast->text, "window_", 7) != 0))
+			return weir_token_error(&g->c->ts, &g->c->ts.token[ast->at], &g->c->dg,
+						"name it in weir_key_by or put it into an aggregate",
+						"column '%s' is neither a key nor in an aggregate", ast->text);
+	}
+	return WEIR_OK;
+}
+
+/* The columns that the list may name besides aggregates: keys, then the window's, which stand behind agg_columns. */
+static struct weir_scope output_scope(struct grouping *g, const struct weir_expr *const *keys)
+{
+	uint32_t key_count = g->st->key_count;
+	uint32_t count = key_count + g->agg_columns + (g->window_node != NULL ? 3 : 0);
+	struct weir_scope_column *columns = weir_mem_take(g->c->m, (count + 1) * sizeof *columns);
+	for (uint32_t i = 0; i < key_count; i++)
+		columns[i] = (struct weir_scope_column){.name = g->st->key_names[i], .type = keys[i]->type};
+	for (uint32_t i = 0; i < g->agg_columns; i++) /* reached by intercept alone */
+		columns[key_count + i] =
+			(struct weir_scope_column){.name = "", .type = g->aggs[i].result_type, .hidden = true};
+	for (uint32_t i = 0; g->window_node != NULL && i < 3; i++) {
+		const struct weir_column *w = &g->window_node->columns[g->window_node->column_count - 3 + i];
+		columns[key_count + g->agg_columns + i] = (struct weir_scope_column){.name = w->name, .type = w->type};
+	}
+	return (struct weir_scope){.columns = columns, .count = count, .intercept = intercept, .ctx = g};
+}
+
+static enum weir_err check_aggregate(struct call *c, const struct weir_stream *st, const char *state_name)
+{
+	if (state_name == NULL || state_name[0] == '\0')
+		return weir_diag_set(&c->dg, WEIR_E_PLAN, "weir_aggregate: an aggregate needs a state name");
+	if (strspn(state_name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
+		    strlen(state_name) ||
+	    strlen(state_name) > 200)
+		return weir_diag_set(&c->dg, WEIR_E_PLAN,
+				     "weir_aggregate: the state name '%s' is no topic name: letters, digits, . _ -",
+				     state_name);
+	if (!st->keyed)
+		return weir_diag_set(&c->dg, WEIR_E_PLAN,
+				     "weir_aggregate: state '%s' has no key: call weir_key_by before", state_name);
+	return WEIR_OK;
+}
+
+/* The list of g, bound over the aggregate's output: once to find the aggregates, once more with their number known. */
+static enum weir_err bind_items(struct grouping *g, const struct weir_expr *const *keys, const struct item *items,
+				uint32_t count, const struct weir_expr **bound)
+{
+	for (int pass = 0; pass < 2; pass++) {
+		g->agg_columns = pass == 0 ? 0 : g->agg_count;
+		struct weir_scope scope = output_scope(g, keys);
+		for (uint32_t i = 0; i < count; i++) {
+			struct weir_diag *dg = NULL;
+			enum weir_err err = weir_expr_bind(&scope, &g->c->ts, items[i].ast, g->c->m, &bound[i], &dg);
+			if (err != WEIR_OK && g->c->dg == NULL)
+				g->c->dg = dg;
+			else
+				weir_diag_destroy(dg);
+			if (err != WEIR_OK)
+				return err;
+		}
+	}
+	return WEIR_OK;
+}
+
+struct weir_stream *weir_aggregate(struct weir_stream *st, const char *state_name, const char *exprs)
+{
+	struct call c = begin(st->tp);
+	struct weir_node *in = node_of(st);
+	struct item *items = NULL;
+	uint32_t count = 0;
+	if (is_broken(st))
+		return new_stream(st->tp, st);
+	enum weir_err err = check_aggregate(&c, st, state_name);
+	if (err == WEIR_OK)
+		err = tokens_of(&c, "weir_aggregate", exprs);
+	if (err == WEIR_OK)
+		err = parse_items(&c, NULL, 0, &items, &count);
+	const struct weir_expr **keys = weir_mem_take(c.m, (st->key_count + 1) * sizeof *keys);
+	for (uint32_t i = 0; err == WEIR_OK && i < st->key_count; i++) {
+		int32_t at = find_column(in, st->visible, st->key_names[i]);
+		if (at < 0)
+			err = weir_diag_set(&c.dg, WEIR_E_PLAN,
+					    "weir_aggregate: key column '%s' was lost by weir_select",
+					    st->key_names[i]);
+		else
+			keys[i] = weir_expr_column(c.m, (uint32_t)at, &in->columns[at].type, st->key_names[i]);
+	}
+	if (err != WEIR_OK)
+		return failed(&c, st);
+	struct grouping g = {
+		.c = &c, .st = st, .input = scope_of(c.m, in, st->visible, "an aggregate cannot hold another one")};
+	g.asts = weir_mem_take(c.m, (LIST_MAX + 1) * sizeof *g.asts);
+	g.aggs = weir_mem_take(c.m, (LIST_MAX + 1) * sizeof *g.aggs);
+	g.agg_names = weir_mem_take(c.m, (LIST_MAX + 1) * sizeof *g.agg_names);
+	g.args = weir_mem_take(c.m, 2 * (LIST_MAX + 1) * sizeof *g.args);
+	bool windowed = st->window.kind != WEIR_WINDOW_NONE;
+	if (windowed) {
+		g.window_node = in = weir_build_window(st->tp, in, in->rowtime, &st->window);
+		if (is_broken(st))
+			return new_stream(st->tp, st);
+	}
+	const struct weir_expr **bound = weir_mem_take(c.m, (count + 1) * sizeof *bound);
+	const char **names = weir_mem_take(c.m, (count + 1) * sizeof *names);
+	if (bind_items(&g, keys, items, count, bound) != WEIR_OK)
+		return failed(&c, st);
+	for (uint32_t i = 0; i < count; i++)
+		names[i] = items[i].name;
+	struct weir_node *n = weir_build_aggregate(
+		st->tp, in, state_name, st->key_names, keys, st->key_count, g.agg_names, g.aggs, g.agg_count, g.args,
+		g.arg_count, windowed ? &st->window : NULL, -1, st->emit_set && st->emit == WEIR_EMIT_CHANGES);
+	if (is_broken(st))
+		return new_stream(st->tp, st);
+	n->reject_null_key = true;
+	struct weir_stream *out = project(&c, NULL, n, names, bound, count);
+	return out;
+}
+
+/* ---- sinks ---- */
+
+enum weir_err weir_sink(struct weir_stream *st, const char *name, const char *options)
+{
+	struct call c = begin(st->tp);
+	struct weir_node *in = node_of(st);
+	if (is_broken(st))
+		return weir_diag_code(weir_topology_error(st->tp));
+	struct weir_table_def *def = weir_mem_take(c.m, sizeof *def);
+	enum weir_err err = WEIR_OK;
+	if (name == NULL || name[0] == '\0')
+		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_sink: a sink needs a name");
+	if (err == WEIR_OK && st->window.kind != WEIR_WINDOW_NONE)
+		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_sink: '%s' has a window without an aggregate", name);
+	if (err == WEIR_OK)
+		err = parse_options(&c, "weir_sink", options, &def->options);
+	if (err != WEIR_OK) {
+		(void)failed(&c, st);
+		return err;
+	}
+	struct weir_table_column *columns = weir_mem_take(c.m, (st->visible + 1) * sizeof *columns);
+	const struct weir_expr **exprs = weir_mem_take(c.m, (st->visible + 1) * sizeof *exprs);
+	const char **names = weir_mem_take(c.m, (st->visible + 1) * sizeof *names);
+	for (uint32_t i = 0; i < st->visible; i++) {
+		names[i] = in->columns[i].name;
+		columns[i].name = names[i];
+		columns[i].type = in->columns[i].type;
+		exprs[i] = weir_expr_column(c.m, i, &in->columns[i].type, names[i]);
+	}
+	def->name = weir_mem_strdup(c.m, name);
+	def->columns = columns;
+	def->column_count = st->visible;
+	def->rowtime = -1;
+	if (in->column_count != st->visible)
+		in = weir_build_project(st->tp, in, names, exprs, st->visible);
+	(void)weir_build_sink(st->tp, in, def, false);
+	return is_broken(st) ? weir_diag_code(weir_topology_error(st->tp)) : WEIR_OK;
+}
