@@ -543,8 +543,11 @@ bool weir_unit_to_ticks(int64_t v, int64_t unit_per_second, int64_t ticks_per_ms
 	int64_t per_second = ticks_per_ms * 1000;
 	if (unit_per_second == 0)
 		unit_per_second = 1000;
-	if (per_second >= unit_per_second)
-		return !__builtin_mul_overflow(v, per_second / unit_per_second, ticks);
-	*ticks = weir_floor_div(v, unit_per_second / per_second);
+	int64_t t;
+	if (per_second < unit_per_second)
+		t = weir_floor_div(v, unit_per_second / per_second);
+	else if (__builtin_mul_overflow(v, per_second / unit_per_second, &t))
+		return false;
+	*ticks = t;
 	return true;
 }
