@@ -24,29 +24,35 @@ struct weir_recorded_source_spec {
 	enum weir_startup bounded;   /* LATEST: the end found at open; TIMESTAMP, OFFSETS as given */
 	int64_t bounded_ts;
 	const char *bounded_offsets;
-	bool damaged_skip;           /* scan.damaged = skip: count and go on; stop: WEIR_E_CORRUPT with file and offset */
+	bool damaged_skip; /* scan.damaged = skip: count and go on; stop: WEIR_E_CORRUPT with file and offset */
 	bool open_transaction_abort; /* scan.end-of-file = abort */
 	bool read_uncommitted;       /* properties.isolation.level, and dump --uncommitted */
 	bool ignore_commit_file;     /* dump --uncommitted: read past the committed length */
 	uint32_t batch_bytes_max;    /* inflated; 0: 64 MiB */
 	uint32_t record_bytes_max;   /* 0: 16 MiB */
 };
-WEIR_MUST_CHECK enum weir_err weir_recorded_source_open(struct weir_stream_log **out, const struct weir_recorded_source_spec *spec,
-                                                        struct weir_diag **dg);
+WEIR_MUST_CHECK enum weir_err weir_recorded_source_open(struct weir_stream_log **out,
+							const struct weir_recorded_source_spec *spec,
+							struct weir_diag **dg);
 /* What scan.damaged=skip passed over so far: batches and their records by header. */
 void weir_recorded_source_damaged(const struct weir_stream_log *sl, uint64_t *batches, uint64_t *records);
+/* What the operator should know and is no error: a torn end, an open transaction at the end, skipped batches. One line
+ * each, borrowed until the next call to sl; NULL when i is past the last. At most 32 are kept. */
+const char *weir_recorded_source_warning(const struct weir_stream_log *sl, uint32_t i);
 
 /* Opens (creating it) the log of application app whose commit file lies in home. Takes the folder's writer lock for the
  * application's section only while it writes; a second engine of the same app: WEIR_E_UNAVAILABLE naming the lock file.
  * Truncates this application's files to their committed lengths. */
-WEIR_MUST_CHECK enum weir_err weir_recorded_log_open(struct weir_log **out, const char *home, const char *app, struct weir_diag **dg);
+WEIR_MUST_CHECK enum weir_err weir_recorded_log_open(struct weir_log **out, const char *home, const char *app,
+						     struct weir_diag **dg);
 
 /* ---- writing one topic outside any application (gen, tests): no commit file, read whole by readers ---- */
 struct weir_topic_writer;
-WEIR_MUST_CHECK enum weir_err weir_topic_writer_open(struct weir_topic_writer **out, const char *path, const char *topic,
-                                                     uint32_t partitions, enum weir_codec codec, struct weir_diag **dg);
-WEIR_MUST_CHECK enum weir_err weir_topic_writer_put(struct weir_topic_writer *w, uint32_t partition, const struct weir_out *r,
-                                                    struct weir_diag **dg);
+WEIR_MUST_CHECK enum weir_err weir_topic_writer_open(struct weir_topic_writer **out, const char *path,
+						     const char *topic, uint32_t partitions, enum weir_codec codec,
+						     struct weir_diag **dg);
+WEIR_MUST_CHECK enum weir_err weir_topic_writer_put(struct weir_topic_writer *w, uint32_t partition,
+						    const struct weir_out *r, struct weir_diag **dg);
 /* Ends the stored batch of every partition. */
 WEIR_MUST_CHECK enum weir_err weir_topic_writer_cut(struct weir_topic_writer *w, struct weir_diag **dg);
 /* Flushes and fsyncs, then frees w. */
@@ -55,11 +61,13 @@ WEIR_MUST_CHECK enum weir_err weir_topic_writer_close(struct weir_topic_writer *
 /* Number of partitions of a recorded topic, 0 if there is none. */
 uint32_t weir_recorded_partitions(const char *path, const char *topic);
 /* Topics of a folder, sorted; *names is one malloc'd array of malloc'd strings. */
-WEIR_MUST_CHECK enum weir_err weir_recorded_topics(const char *path, char ***names, uint32_t *count, struct weir_diag **dg);
-/* Removes an application's section, its changelogs and (results too: its result files) from a folder; with execute=false only
- * reports by calling say for each thing it would remove. For `weir reset`. */
+WEIR_MUST_CHECK enum weir_err weir_recorded_topics(const char *path, char ***names, uint32_t *count,
+						   struct weir_diag **dg);
+/* Removes an application's section, its changelogs and (results too: its result files) from a folder; with
+ * execute=false only reports by calling say for each thing it would remove. For `weir reset`. */
 WEIR_MUST_CHECK enum weir_err weir_recorded_reset(const char *home, const char *app, bool execute,
-                                                  void (*say)(void *ctx, const char *line), void *ctx, struct weir_diag **dg);
+						  void (*say)(void *ctx, const char *line), void *ctx,
+						  struct weir_diag **dg);
 
 /* Java's partitioner: (murmur2(key) & 0x7fffffff) % n. */
 uint32_t weir_murmur2(const void *data, size_t bytes);
