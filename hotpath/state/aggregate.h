@@ -29,16 +29,51 @@ struct weir_agg {
 	int32_t filter; /* BOOLEAN column: only rows where it is TRUE; -1: none */
 	struct weir_type arg_type;
 	struct weir_type result_type;
-	const char *text; /* SQL text, for explain */
-	uint32_t state_at;    /* offset in an entry's aggregate bytes: set by weir_state_def_init */
+	const char *text;  /* SQL text, for explain */
+	uint32_t state_at; /* offset in an entry's aggregate bytes: set by weir_state_def_init */
 	uint32_t state_bytes;
 };
 
 /* Kind and result type of aggregate `name` over arg (NULL for COUNT(*)); WEIR_E_PLAN with what it takes. semantics.md
- * section 6: SUM(BIGINT) BIGINT, SUM(DECIMAL(p,s)) DECIMAL(38,s), AVG(DECIMAL(p,s)) DECIMAL(38,max(s,6)), AVG of integers
- * truncated to the argument's type, SUM/AVG(FLOAT|DOUBLE) as Flink. SUM of integers below BIGINT keeps the argument's
- * type in Flink: so here. */
+ * section 6: SUM(BIGINT) BIGINT, SUM(DECIMAL(p,s)) DECIMAL(38,s), AVG(DECIMAL(p,s)) DECIMAL(38,max(s,6)), AVG of
+ * integers truncated to the argument's type, SUM/AVG(FLOAT|DOUBLE) as Flink. SUM of integers below BIGINT keeps the
+ * argument's type in Flink: so here. */
 WEIR_MUST_CHECK enum weir_err weir_agg_resolve(struct weir_agg *out, const char *name, bool distinct,
-                                               const struct weir_type *arg, struct weir_diag **dg);
+					       const struct weir_type *arg, struct weir_diag **dg);
+
+/* ---- for the tables of this folder ---- */
+
+struct weir_state_def;
+struct weir_gen;
+struct weir_entry;
+struct weir_pages;
+
+#define WEIR_LANES 256
+
+/* Rows on their way into entries: lane i folds row[i] of the columns into entry[i]. */
+struct weir_lanes {
+	uint32_t count;
+	uint16_t row[WEIR_LANES];
+	uint8_t *entry[WEIR_LANES];
+	struct weir_gen *gen[WEIR_LANES];
+	uint64_t order[WEIR_LANES]; /* the slot's record counter at that row, from 1 */
+};
+
+/* Sets state_at and state_bytes of each, returns the bytes of all. Zeroed bytes are the empty state of every kind. */
+uint32_t weir_agg_layout(struct weir_agg *aggs, uint32_t count);
+bool weir_agg_has_blob(const struct weir_agg *a);
+/* Folds every lane into its entry, aggregate by aggregate. head is def->head_bytes: where aggregate bytes start. */
+void weir_agg_fold(const struct weir_state_def *def, const struct weir_lanes *ln, const struct weir_col *const *cols);
+/* Folds the aggregates of from (in pages of from_pages) into those of to, an entry of g. */
+void weir_agg_merge(const struct weir_state_def *def, struct weir_gen *g, uint8_t *to,
+		    const struct weir_pages *from_pages, const uint8_t *from);
+/* Writes the result as row `row` of c; false if it does not fit the type (then NULL). Strings point into the pages. */
+bool weir_agg_final(const struct weir_agg *a, const uint8_t *state, const struct weir_pages *pages, struct weir_col *c,
+		    uint32_t row);
+/* The blob an aggregate state refers to (0: none), and how to make it refer to another. */
+uint32_t weir_agg_blob(const struct weir_agg *a, const uint8_t *state);
+void weir_agg_set_blob(const struct weir_agg *a, uint8_t *state, uint32_t ref);
+/* Restore: is the state consistent with its blob's payload (NULL: none)? */
+bool weir_agg_check(const struct weir_agg *a, const uint8_t *state, const uint8_t *payload, uint32_t capacity);
 
 #endif

@@ -29,16 +29,21 @@ struct weir_state_def {
 	int64_t size_ms, advance_ms, offset_ms; /* WINDOW; tumbling: advance == size. 0 < advance <= size */
 	int64_t gap_ms;                         /* SESSION */
 	int64_t grace_ms;
-	bool changes;     /* EMIT CHANGES: entries keep the largest timestamp and a change list */
-	bool time_max;    /* task.time=max */
+	bool changes;  /* EMIT CHANGES: entries keep the largest timestamp and a change list */
+	bool time_max; /* task.time=max */
 	uint32_t key_count;
 	const struct weir_type *key_types;
 	uint32_t agg_count;
 	const struct weir_agg *aggs;
-	/* Set by weir_state_def_init: layout of an entry, pane = gcd(size, advance). */
+	/* Set by weir_state_def_init: layout of an entry; offset_ms becomes its remainder by advance_ms. Generations of
+	 * a WINDOW are panes of gcd(size, advance), combined at close, or the windows themselves (pane_ms == size_ms):
+	 * when changes is set, since each window's value is then wanted after every record, or when panes would be too
+	 * many. */
 	int64_t pane_ms;
 	uint32_t agg_bytes;
 	uint32_t head_bytes;
+	bool stamped;   /* entries keep their largest timestamp: changes, tables */
+	bool has_blobs; /* an aggregate's value may be a string or a set */
 };
 /* Checks and completes def (aggs[].state_at, pane_ms, ...). Arrays are borrowed for its life. @thread init */
 WEIR_MUST_CHECK enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag **dg);
@@ -49,26 +54,29 @@ void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_bu
  * flipped, doubles order-preserving (-0.0 as 0.0, one NaN), strings with 00 escaped as 00 FF and a 00 terminator.
  * Appends the key of every row in sel to scratch memory and sets key[row], key_bytes[row], hash[row] = XXH3 of it. */
 struct weir_keyed {
-	uint32_t count;   /* rows of the batch; arrays are indexed by row */
-	const uint8_t *key[WEIR_BATCH_ROWS];
+	uint32_t count;                      /* rows of the batch; arrays are indexed by row */
+	const uint8_t *key[WEIR_BATCH_ROWS]; /* readable up to the next multiple of 8 beyond the key */
 	uint32_t key_bytes[WEIR_BATCH_ROWS];
 	uint64_t hash[WEIR_BATCH_ROWS];
-	uint16_t slot[WEIR_BATCH_ROWS];  /* slot number of the stage */
-	int64_t time[WEIR_BATCH_ROWS];   /* event time, ms */
-	int64_t run[WEIR_BATCH_ROWS];    /* largest event time of the partition within this batch up to and with this row */
+	uint16_t slot[WEIR_BATCH_ROWS]; /* slot number of the stage */
+	int64_t time[WEIR_BATCH_ROWS];  /* event time, ms */
+	int64_t run[WEIR_BATCH_ROWS];   /* largest event time of the partition within this batch up to and with this row
+					 */
 	const struct weir_col *const *cols; /* aggregate arguments and filters: aggs[].arg and .filter index these */
 };
 void weir_key_encode(const struct weir_col *const *key_cols, const struct weir_type *types, uint32_t key_count,
-                     const struct weir_sel *sel, struct weir_scratch *scratch, struct weir_keyed *out);
-/* The reverse, for one key: writes row `row` of cols[0..key_count). Strings point into scratch or the key itself. @thread any */
+		     const struct weir_sel *sel, struct weir_scratch *scratch, struct weir_keyed *out);
+/* The reverse, for one key: writes row `row` of cols[0..key_count). Strings point into scratch or the key itself.
+ * @thread any */
 void weir_key_decode(const uint8_t *key, uint32_t key_bytes, const struct weir_type *types, uint32_t key_count,
-                     struct weir_col *cols, uint32_t row, struct weir_scratch *scratch);
+		     struct weir_col *cols, uint32_t row, struct weir_scratch *scratch);
 
 /* How the rows of one fragment are judged. Task time at a row = max(before, min(others, max(part, run[row]))), or with
  * def->time_max max(before, run[row]). All slots named by a fragment share one clock at that point. */
 struct weir_clock {
 	int64_t before; /* task time before the fragment; WEIR_TIME_UNSET if unset */
-	int64_t others; /* min over the other live partitions that feed the slot; INT64_MAX if none, WEIR_TIME_UNSET if one is unset */
+	int64_t others; /* min over the other live partitions that feed the slot; INT64_MAX if none, WEIR_TIME_UNSET if
+			   one is unset */
 	int64_t part;   /* this partition's time before the fragment */
 };
 
@@ -76,7 +84,6 @@ struct weir_applied {
 	uint32_t applied;      /* rows that entered at least one window */
 	uint32_t late;         /* rows that entered none: their row numbers, ascending */
 	uint32_t late_windows; /* windows missed by rows, late or not */
-	uint32_t agg_errors;   /* aggregates that overflowed for good (result NULL) */
 	uint16_t late_row[WEIR_BATCH_ROWS];
 };
 
@@ -90,7 +97,7 @@ void weir_slot_destroy(struct weir_slot *sl);
 /* Folds rows[0..count) (ascending rows of in) into slots[in->slot[row]] (NULL for slots of other workers; never named).
  * Order within a slot is row order. @thread worker */
 void weir_state_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
-                      const uint16_t *rows, uint32_t count, const struct weir_clock *clock, struct weir_applied *out);
+		      const uint16_t *rows, uint32_t count, const struct weir_clock *clock, struct weir_applied *out);
 
 /* ---- leaving ---- */
 
@@ -102,9 +109,10 @@ struct weir_rows {
 	uint32_t count;
 	struct weir_col *cols; /* key_count + agg_count + (windowed ? 2 : 0) */
 	uint32_t col_count;
-	int64_t time[WEIR_BATCH_ROWS];    /* result timestamp, ms */
-	uint8_t op[WEIR_BATCH_ROWS];      /* enum weir_op */
-	void *entry[WEIR_BATCH_ROWS];     /* CHANGES: handle for weir_slot_set_emitted; else NULL */
+	int64_t time[WEIR_BATCH_ROWS]; /* result timestamp, ms */
+	uint8_t op[WEIR_BATCH_ROWS];   /* enum weir_op */
+	void *entry[WEIR_BATCH_ROWS];  /* CHANGES: handle for weir_slot_set_emitted (DELETE: NULL); else NULL */
+	uint32_t agg_errors;           /* of these rows: aggregates that do not fit their type (result NULL) */
 	struct weir_scratch scratch;
 };
 void weir_rows_init(struct weir_rows *r, const struct weir_state_def *def);
@@ -128,9 +136,9 @@ uint32_t weir_closed_read(const struct weir_closed *cl, uint32_t from, struct we
 /* Gives the pages back. @thread worker (the slot's owner) */
 void weir_closed_release(struct weir_slot *sl, struct weir_closed *cl);
 
-/* CHANGES: up to WEIR_BATCH_ROWS entries changed since the last call that returned 0, in order of first change; sessions
- * swallowed by a merge come as DELETE before the merged one (only if they had been emitted). op is INSERT for an entry
- * never emitted, else UPDATE. Returns the number of rows; 0 when drained. */
+/* CHANGES: up to WEIR_BATCH_ROWS entries changed since the last call that returned 0, in order of first change;
+ * sessions swallowed by a merge come as DELETE before the merged one (only if they had been emitted). op is INSERT for
+ * an entry never emitted, else UPDATE. Returns the number of rows; 0 when drained. */
 uint32_t weir_slot_changes(struct weir_slot *sl, struct weir_rows *out);
 /* Records whether the row now stands in the result (HAVING decides); the bit is persistent. */
 void weir_slot_set_emitted(struct weir_slot *sl, void *entry, bool emitted);
@@ -147,8 +155,8 @@ struct weir_delta_sink {
 	void (*page)(void *ctx, uint32_t slot, uint32_t page, uint32_t part, const uint8_t *body, uint32_t bytes);
 };
 /* Writes what changed since the last barrier as packs (8 to 64 KiB, filled window by window), then page images worth as
- * many bytes (longest dirty first; the rest carries over), reusing numbers of dead packs. Bodies carry epoch, window, page,
- * offset as design.md section 5. Returns true if anything was written or the set of live windows changed. */
+ * many bytes (longest dirty first; the rest carries over), reusing numbers of dead packs. Bodies carry epoch, window,
+ * page, offset as design.md section 5. Returns true if anything was written or the set of live windows changed. */
 bool weir_slot_barrier(struct weir_slot *sl, uint64_t epoch, const struct weir_delta_sink *sink);
 /* The barrier of this epoch has been committed (or, in order, an earlier one): its images count from now on. */
 void weir_slot_committed(struct weir_slot *sl, uint64_t epoch);
@@ -157,9 +165,12 @@ void weir_slot_save(const struct weir_slot *sl, struct weir_buf *out);
 
 /* Restore: load(marker part), then every pack and page body in log order (later bodies of one key replace earlier ones,
  * so order between keys does not matter), then finish rebuilds indexes. WEIR_E_CORRUPT names what is wrong. */
-WEIR_MUST_CHECK enum weir_err weir_slot_load(struct weir_slot *sl, const uint8_t *saved, size_t bytes, struct weir_diag **dg);
-WEIR_MUST_CHECK enum weir_err weir_slot_restore_pack(struct weir_slot *sl, uint32_t k, const uint8_t *body, size_t bytes, struct weir_diag **dg);
-WEIR_MUST_CHECK enum weir_err weir_slot_restore_page(struct weir_slot *sl, uint32_t page, uint32_t part, const uint8_t *body, size_t bytes, struct weir_diag **dg);
+WEIR_MUST_CHECK enum weir_err weir_slot_load(struct weir_slot *sl, const uint8_t *saved, size_t bytes,
+					     struct weir_diag **dg);
+WEIR_MUST_CHECK enum weir_err weir_slot_restore_pack(struct weir_slot *sl, uint32_t k, const uint8_t *body,
+						     size_t bytes, struct weir_diag **dg);
+WEIR_MUST_CHECK enum weir_err weir_slot_restore_page(struct weir_slot *sl, uint32_t page, uint32_t part,
+						     const uint8_t *body, size_t bytes, struct weir_diag **dg);
 WEIR_MUST_CHECK enum weir_err weir_slot_restore_finish(struct weir_slot *sl, struct weir_diag **dg);
 
 #endif

@@ -1,0 +1,187 @@
+/* arena.c: extents from the worker's jemalloc arena, cut into power-of-two blocks per slot. @thread worker. */
+#include "hotpath/core/arena.h"
+#include "hotpath/core/mem.h"
+
+#include <stdlib.h>
+#ifdef WEIR_JEMALLOC
+#include <jemalloc/jemalloc.h>
+#endif
+
+struct weir_arena {
+	_Atomic uint64_t bytes; /* @writer worker @reader any (relaxed: a statistic) */
+	int flags;              /* MALLOCX_ARENA of this arena, no thread cache */
+};
+
+struct weir_arena *weir_arena_create(void)
+{
+	struct weir_arena *ar = weir_xcalloc(1, sizeof *ar);
+#ifdef WEIR_JEMALLOC
+	unsigned number;
+	size_t bytes = sizeof number;
+	/* Without an arena of its own (too many, or not built in) the shared ones do. */
+	if (mallctl("arenas.create", &number, &bytes, NULL, 0) == 0)
+		ar->flags = MALLOCX_ARENA(number) | MALLOCX_TCACHE_NONE;
+#endif
+	return ar;
+}
+
+void weir_arena_destroy(struct weir_arena *ar)
+{
+	if (ar == NULL)
+		return;
+	WEIR_ASSERT(weir_arena_bytes(ar) == 0);
+	/* The jemalloc arena itself is left: numbers are few and destroying one needs every thread's cache flushed. */
+	free(ar);
+}
+
+uint64_t weir_arena_bytes(const struct weir_arena *ar)
+{
+	return atomic_load_explicit(&ar->bytes, memory_order_relaxed);
+}
+
+static void arena_account(struct weir_arena *ar, uint64_t bytes)
+{
+	/* Single writer: a plain add published by a relaxed store. */
+	atomic_store_explicit(&ar->bytes, weir_arena_bytes(ar) + bytes, memory_order_relaxed);
+}
+
+void *weir_arena_take(struct weir_arena *ar, size_t bytes, size_t align)
+{
+	void *p;
+#ifdef WEIR_JEMALLOC
+	p = mallocx(bytes, ar->flags | MALLOCX_ALIGN(align));
+#else
+	p = aligned_alloc(align, weir_align_up(bytes, align));
+#endif
+	WEIR_ASSERT(p != NULL);
+	arena_account(ar, bytes);
+	return p;
+}
+
+void weir_arena_give(struct weir_arena *ar, void *p, size_t bytes, size_t align)
+{
+#ifdef WEIR_JEMALLOC
+	sdallocx(p, bytes, ar->flags | MALLOCX_ALIGN(align));
+#else
+	(void)align;
+	free(p);
+#endif
+	arena_account(ar, (uint64_t)0 - bytes);
+}
+
+void weir_blocks_init(struct weir_blocks *bl, struct weir_arena *ar)
+{
+	memset(bl, 0, sizeof *bl);
+	bl->ar = ar;
+	bl->extent_bytes_next = WEIR_EXTENT_BYTES_MIN;
+}
+
+/* Alignment of a block that comes straight from the arena; huge ones to 2 MiB, so that the kernel may use huge pages.
+ */
+static size_t block_align(size_t bytes)
+{
+	return bytes >= (UINT32_C(2) << 20) ? (size_t)2 << 20 : (size_t)4096;
+}
+
+void weir_blocks_fini(struct weir_blocks *bl)
+{
+	for (uint32_t log2 = WEIR_BLOCK_LOG2_CARVED + 1; log2 <= WEIR_BLOCK_LOG2_MAX; log2++)
+		if (bl->kept[log2] != NULL)
+			weir_arena_give(bl->ar, bl->kept[log2], (size_t)1 << log2, block_align((size_t)1 << log2));
+	for (uint32_t i = 0; i < bl->extent_count; i++)
+		weir_arena_give(bl->ar, bl->extents[i].base, bl->extents[i].bytes, WEIR_BLOCK_CARVED);
+	free(bl->extents);
+	memset(bl, 0, sizeof *bl);
+}
+
+static uint32_t block_log2(size_t bytes)
+{
+	if (bytes <= (size_t)1 << WEIR_BLOCK_LOG2_MIN)
+		return WEIR_BLOCK_LOG2_MIN;
+	return 64 - (uint32_t)__builtin_clzll((unsigned long long)bytes - 1);
+}
+
+static void block_push(struct weir_blocks *bl, uint32_t log2, void *p)
+{
+	struct weir_block *b = p;
+	b->next = bl->free[log2];
+	bl->free[log2] = b;
+}
+
+/* A new extent, whole on the free list of the largest carved size. */
+static WEIR_COLD void blocks_grow(struct weir_blocks *bl)
+{
+	uint32_t bytes = bl->extent_bytes_next;
+	if (bl->extent_bytes_next < WEIR_EXTENT_BYTES_MAX)
+		bl->extent_bytes_next *= 2;
+	if (bl->extent_count == bl->extent_capacity) {
+		bl->extent_capacity = bl->extent_capacity == 0 ? 8 : bl->extent_capacity * 2;
+		bl->extents = weir_xrealloc(bl->extents, bl->extent_capacity * sizeof *bl->extents);
+	}
+	uint8_t *base = weir_arena_take(bl->ar, bytes, WEIR_BLOCK_CARVED);
+	bl->takes_slow++;
+	bl->extents[bl->extent_count++] = (struct weir_extent){base, bytes};
+	/* Pushed from the end, so that blocks leave in ascending order. */
+	for (uint32_t at = bytes; at != 0; at -= WEIR_BLOCK_CARVED)
+		block_push(bl, WEIR_BLOCK_LOG2_CARVED, base + at - WEIR_BLOCK_CARVED);
+}
+
+static void *blocks_take_large(struct weir_blocks *bl, size_t bytes)
+{
+	if ((bytes & (bytes - 1)) == 0) {
+		uint32_t log2 = block_log2(bytes);
+		WEIR_ASSERT(log2 <= WEIR_BLOCK_LOG2_MAX);
+		void *p = bl->kept[log2];
+		if (p != NULL) {
+			bl->kept[log2] = NULL;
+			return p;
+		}
+	}
+	bl->takes_slow++;
+	return weir_arena_take(bl->ar, bytes, block_align(bytes));
+}
+
+void *weir_blocks_take(struct weir_blocks *bl, size_t bytes)
+{
+	if (bytes > WEIR_BLOCK_CARVED) {
+		bl->bytes_used += bytes;
+		return blocks_take_large(bl, bytes);
+	}
+	uint32_t log2 = block_log2(bytes);
+	bl->bytes_used += (uint64_t)1 << log2;
+	uint32_t from = log2;
+	while (bl->free[from] == NULL) {
+		if (from == WEIR_BLOCK_LOG2_CARVED) {
+			blocks_grow(bl);
+			break;
+		}
+		from++;
+	}
+	struct weir_block *b = bl->free[from];
+	bl->free[from] = b->next;
+	/* A larger block is halved down; the upper halves stay behind. */
+	while (from > log2) {
+		from--;
+		block_push(bl, from, (uint8_t *)b + ((size_t)1 << from));
+	}
+	return b;
+}
+
+void weir_blocks_give(struct weir_blocks *bl, void *p, size_t bytes)
+{
+	if (bytes <= WEIR_BLOCK_CARVED) {
+		uint32_t log2 = block_log2(bytes);
+		bl->bytes_used -= (uint64_t)1 << log2;
+		block_push(bl, log2, p);
+		return;
+	}
+	bl->bytes_used -= bytes;
+	if ((bytes & (bytes - 1)) == 0) {
+		uint32_t log2 = block_log2(bytes);
+		if (bl->kept[log2] == NULL) {
+			bl->kept[log2] = p;
+			return;
+		}
+	}
+	weir_arena_give(bl->ar, p, bytes, block_align(bytes));
+}

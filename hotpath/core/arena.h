@@ -1,0 +1,60 @@
+/* arena.h: memory of state. Two layers:
+ *
+ *   struct weir_arena    one per worker: extents from a jemalloc arena of its own (plain memory without jemalloc), and
+ *                        the count of bytes taken, which memory.max is held against
+ *   struct weir_blocks   one per slot: blocks of a power of two carved from extents, kept on free lists by size, so
+ * that windows that open and close in a steady stream ask the allocator for nothing
+ *
+ * A block of up to WEIR_BLOCK_CARVED bytes is aligned to its own size (pages rely on it) and its memory stays with the
+ * slot until weir_blocks_fini. Larger blocks come straight from the arena, aligned to 64 bytes or more; of those that
+ * are a power of two the last one given back per size is kept. @thread worker (the owner), except weir_arena_bytes. */
+#ifndef WEIR_CORE_ARENA_H
+#define WEIR_CORE_ARENA_H
+
+#include "hotpath/core/base.h"
+
+#define WEIR_BLOCK_LOG2_MIN    6  /* 64 B */
+#define WEIR_BLOCK_LOG2_CARVED 14 /* 16 KiB */
+#define WEIR_BLOCK_CARVED      (UINT32_C(1) << WEIR_BLOCK_LOG2_CARVED)
+#define WEIR_BLOCK_LOG2_MAX    40
+#define WEIR_EXTENT_BYTES_MIN  (UINT32_C(16) << 10)
+#define WEIR_EXTENT_BYTES_MAX  (UINT32_C(1) << 20)
+
+struct weir_arena;
+/* Never NULL: out of memory at start stops the process. @thread init */
+struct weir_arena *weir_arena_create(void);
+/* Every weir_blocks of it must be gone. NULL is fine. @thread init */
+void weir_arena_destroy(struct weir_arena *ar);
+/* Bytes its slots hold now, free blocks included. @thread any */
+uint64_t weir_arena_bytes(const struct weir_arena *ar);
+/* bytes aligned to `align` (a power of two >= 64); stops the process when the system gives nothing: memory.max is
+ * judged before, at order points. */
+void *weir_arena_take(struct weir_arena *ar, size_t bytes, size_t align);
+void weir_arena_give(struct weir_arena *ar, void *p, size_t bytes, size_t align);
+
+struct weir_block {
+	struct weir_block *next;
+};
+struct weir_extent {
+	void *base;
+	uint32_t bytes;
+};
+struct weir_blocks {
+	struct weir_arena *ar;
+	struct weir_block *free[WEIR_BLOCK_LOG2_CARVED + 1];
+	void *kept[WEIR_BLOCK_LOG2_MAX + 1]; /* one block per size above WEIR_BLOCK_CARVED */
+	struct weir_extent *extents;
+	uint32_t extent_count;
+	uint32_t extent_capacity;
+	uint32_t extent_bytes_next;
+	uint64_t bytes_used; /* blocks handed out */
+	uint64_t takes_slow; /* times the arena was asked: tests check that a steady state asks for nothing */
+};
+void weir_blocks_init(struct weir_blocks *bl, struct weir_arena *ar);
+/* Gives all extents back; whatever was taken from bl is gone, blocks above WEIR_BLOCK_CARVED must have been given. */
+void weir_blocks_fini(struct weir_blocks *bl);
+/* Not zeroed. Give back with the same size. */
+void *weir_blocks_take(struct weir_blocks *bl, size_t bytes);
+void weir_blocks_give(struct weir_blocks *bl, void *p, size_t bytes);
+
+#endif

@@ -1,0 +1,273 @@
+/* page.h: how state lies in memory: entries in pages, pages in generations, one directory of pages per slot.
+ *
+ *   page        512 B .. 8 KiB, aligned to its size (entries above that: a page of their own of exactly their size)
+ *     +0        u32 page number, u32 0: how an entry finds its page. Not part of the page's image
+ *     +8        entries one after another, each 8-byte aligned; they never move
+ *   entry       struct weir_entry | head (def->head_bytes in all) | aggregate states | [u64 length of a long key] key,
+ * padded with zeros blob        struct weir_entry (hash = payload capacity) | payload: a string or a set that belongs
+ * to one aggregate state ref         32 bits: page number << 10 | offset / 8. 0 is no reference. All that points inside
+ * pages are refs, so that page images can be copied as they are
+ *
+ * A generation's entries and blobs stand in separate pages, all listed in the generation. Only the owner of the slot
+ * writes here; a detached generation (struct weir_closed) is read-only until it is released. @thread worker */
+#ifndef WEIR_STATE_PAGE_H
+#define WEIR_STATE_PAGE_H
+
+#include "hotpath/core/arena.h"
+#include "hotpath/core/base.h"
+#include "hotpath/state/state.h"
+
+enum weir_entry_flag {
+	WEIR_ENTRY_DEAD = 1, /* takes part in nothing; only its size counts */
+	WEIR_ENTRY_BLOB = 2,
+	WEIR_ENTRY_EMITTED = 4,   /* stands in the result (EMIT CHANGES) */
+	WEIR_ENTRY_DIRTY = 8,     /* transient: is in its generation's dirty list */
+	WEIR_ENTRY_CHANGED = 16,  /* transient: is in the slot's change list */
+	WEIR_ENTRY_SWALLOWED = 32 /* a session that became part of another */
+};
+#define WEIR_ENTRY_TRANSIENT (WEIR_ENTRY_DIRTY | WEIR_ENTRY_CHANGED)
+
+struct weir_entry {
+	uint32_t hash;      /* low 32 bits of the key's hash; a blob's payload capacity in bytes */
+	uint16_t key_bytes; /* WEIR_KEY_LONG: the length is in front of the key */
+	uint8_t flags;
+	uint8_t page_log2; /* log2 of the page's bytes; 0: alone in a page of its own */
+};
+_Static_assert(sizeof(struct weir_entry) == 8, "entries start with 8 bytes");
+#define WEIR_KEY_LONG UINT16_MAX
+
+/* Head of a session's entry. */
+struct weir_session {
+	struct weir_entry e;
+	int64_t start;
+	int64_t last;
+	uint32_t older; /* ref of the key's next older session, 0: none */
+	uint32_t pad;
+};
+/* Head of an entry that keeps its largest timestamp (EMIT CHANGES, tables). */
+struct weir_stamped {
+	struct weir_entry e;
+	int64_t time;
+};
+
+#define WEIR_PAGE_HEAD      8u
+#define WEIR_PAGE_LOG2_MIN  9u
+#define WEIR_PAGE_LOG2_MAX  13u
+#define WEIR_PAGE_BYTES_MIN (1u << WEIR_PAGE_LOG2_MIN)
+#define WEIR_PAGE_BYTES_MAX (1u << WEIR_PAGE_LOG2_MAX)
+#define WEIR_PAGE_LARGE_MAX (1u << 30) /* of a page that holds one entry */
+#define WEIR_REF_SHIFT      10u
+#define WEIR_PAGE_NO_MAX    ((1u << (32 - WEIR_REF_SHIFT)) - 1)
+
+/*   FREE --take--> LIVE --give--> GIVEN --image committed, or its window closes--> FREE
+ * GIVEN: the memory is back, the number is held until the changelog knows that the page is empty. */
+enum weir_page_state { WEIR_PAGE_FREE, WEIR_PAGE_LIVE, WEIR_PAGE_GIVEN };
+
+struct weir_gen;
+struct weir_page {
+	uint8_t *base;
+	struct weir_gen *gen;
+	uint64_t dirty_since; /* epoch of the first change that no image holds; 0: none */
+	uint64_t image_epoch; /* of the newest image written, 0: none since the page was taken */
+	uint64_t empty_epoch; /* restore: newest epoch that began this page */
+	uint32_t no;
+	uint32_t bytes;
+	uint32_t used;                   /* offset of the next entry */
+	uint32_t dead;                   /* bytes of dead entries */
+	uint32_t pins;                   /* references that outlive entries: close queue, change list */
+	uint32_t prev, next;             /* pages of the generation, 0: end */
+	uint32_t queue_prev, queue_next; /* dirty queue, 0: end */
+	uint8_t state;                   /* enum weir_page_state */
+	bool fresh;                      /* the changelog has not heard of it yet */
+	bool blob;                       /* holds blobs */
+	bool bad;                        /* restore: changed without a base */
+};
+
+/* Numbers given out smallest first. */
+struct weir_numbers {
+	uint64_t *used; /* bit set: taken */
+	uint32_t words;
+	uint32_t first; /* no free number in words below */
+	uint32_t taken;
+	uint32_t high; /* one above the largest number ever taken (until lowered) */
+};
+uint32_t weir_numbers_take(struct weir_numbers *nu, struct weir_blocks *bl);
+void weir_numbers_set(struct weir_numbers *nu, struct weir_blocks *bl, uint32_t no); /* takes just this one */
+void weir_numbers_give(struct weir_numbers *nu, uint32_t no);
+bool weir_numbers_has(const struct weir_numbers *nu, uint32_t no);
+void weir_numbers_fini(struct weir_numbers *nu, struct weir_blocks *bl);
+
+/* A directory of pages. sorted: a detached generation's, found by binary search. */
+struct weir_pages {
+	struct weir_blocks *bl;
+	struct weir_page *page; /* by number, or sorted by number */
+	uint32_t capacity;
+	uint32_t count; /* sorted: entries of page */
+	bool sorted;
+	struct weir_numbers numbers;
+	uint64_t live; /* pages in state LIVE */
+};
+void weir_pages_init(struct weir_pages *pg, struct weir_blocks *bl);
+void weir_pages_fini(struct weir_pages *pg); /* pages themselves must have been given */
+const struct weir_page *weir_pages_search(const struct weir_pages *pg, uint32_t no);
+
+WEIR_INLINE uint8_t *weir_ref_get(const struct weir_pages *pg, uint32_t ref)
+{
+	uint32_t no = ref >> WEIR_REF_SHIFT;
+	const struct weir_page *p = pg->sorted ? weir_pages_search(pg, no) : &pg->page[no];
+	return p->base + (ref & ((1u << WEIR_REF_SHIFT) - 1)) * 8;
+}
+WEIR_INLINE uint8_t *weir_entry_page_base(const struct weir_entry *e)
+{
+	if (WEIR_UNLIKELY(e->page_log2 == 0))
+		return (uint8_t *)e - WEIR_PAGE_HEAD;
+	return (uint8_t *)((uintptr_t)e & ~(((uintptr_t)1 << e->page_log2) - 1));
+}
+WEIR_INLINE uint32_t weir_entry_page_no(const struct weir_entry *e)
+{
+	return weir_load_le32(weir_entry_page_base(e));
+}
+WEIR_INLINE uint32_t weir_entry_ref(const struct weir_entry *e)
+{
+	const uint8_t *base = weir_entry_page_base(e);
+	return weir_load_le32(base) << WEIR_REF_SHIFT | (uint32_t)((const uint8_t *)e - base) / 8;
+}
+
+/* Open addressing, linear probing: 16-bit tag << 48 | pointer; 0 empty, 1 was removed. Stores are relaxed atomics. */
+struct weir_index {
+	uint64_t *slot; /* NULL while empty */
+	uint32_t mask;
+	uint32_t used; /* entries and removed marks */
+	uint32_t limit;
+};
+#define WEIR_INDEX_SLOTS_MIN 16u
+#define WEIR_INDEX_REMOVED   UINT64_C(1)
+#define WEIR_INDEX_POINTER   ((UINT64_C(1) << 48) - 1)
+void weir_index_init(struct weir_index *ix, struct weir_blocks *bl, uint64_t entries_expected);
+void weir_index_fini(struct weir_index *ix, struct weir_blocks *bl);
+/* Makes room for one more: grows, or sweeps removed marks out. */
+void weir_index_grow(struct weir_index *ix, struct weir_blocks *bl);
+
+/* One generation: a pane or window, all sessions of a slot, or a table. */
+struct weir_gen {
+	struct weir_pages *pages;
+	struct weir_slot *slot; /* NULL: a private one, whose changes nobody follows */
+	struct weir_gen *next;  /* limbo list */
+	int64_t start;
+	struct weir_index ix;
+	uint64_t entries; /* live ones */
+	uint32_t page_first;
+	uint32_t entry_page, blob_page; /* where the next one goes, 0: a new page */
+	uint32_t page_bytes_next;
+	uint32_t *dirty; /* refs of entries changed since the last barrier */
+	uint32_t dirty_count, dirty_capacity;
+	uint32_t changed; /* entries in the slot's change list */
+	bool closed;      /* in limbo: only the change list still needs it */
+};
+void weir_gen_init(struct weir_gen *g, struct weir_pages *pg, struct weir_slot *sl, int64_t start,
+		   uint64_t entries_expected);
+/* Gives everything back: pages, numbers, index, lists. Pages leave the slot's dirty queue. */
+void weir_gen_fini(struct weir_gen *g);
+/* bytes (a multiple of 8, header included) for an entry or blob; its header is zero but for page_log2, the rest
+ * undefined. */
+struct weir_entry *weir_gen_take(struct weir_gen *g, uint64_t bytes, bool blob);
+/* A page of its number with this size and state LIVE, at the head of g's list. no 0: the smallest free number. */
+struct weir_page *weir_gen_add_page(struct weir_gen *g, uint32_t no, uint32_t bytes, bool blob);
+/* Marks e dead; gives its page back when nothing in it lives and nothing points there. */
+void weir_gen_kill(struct weir_gen *g, struct weir_entry *e, uint64_t bytes);
+void weir_page_unpin(struct weir_pages *pg, uint32_t no);
+/* Frees the number of a page in state GIVEN. */
+void weir_page_forget(struct weir_pages *pg, uint32_t no);
+void weir_gen_mark_slow(struct weir_gen *g, struct weir_entry *e);
+
+/* Notes that e changed in this epoch. */
+WEIR_INLINE void weir_gen_mark(struct weir_gen *g, struct weir_entry *e)
+{
+	if (WEIR_UNLIKELY((e->flags & WEIR_ENTRY_DIRTY) == 0))
+		weir_gen_mark_slow(g, e);
+}
+
+/* ---- entries ---- */
+
+WEIR_INLINE uint32_t weir_def_key_at(const struct weir_state_def *def)
+{
+	return def->head_bytes + def->agg_bytes;
+}
+WEIR_INLINE const uint8_t *weir_entry_key(const struct weir_state_def *def, const struct weir_entry *e, uint32_t *bytes)
+{
+	const uint8_t *at = (const uint8_t *)e + weir_def_key_at(def);
+	if (WEIR_LIKELY(e->key_bytes != WEIR_KEY_LONG)) {
+		*bytes = e->key_bytes;
+		return at;
+	}
+	*bytes = weir_load_le32(at);
+	return at + 8;
+}
+WEIR_INLINE uint64_t weir_entry_bytes_for(const struct weir_state_def *def, uint32_t key_bytes)
+{
+	return weir_def_key_at(def) + (key_bytes >= WEIR_KEY_LONG ? 8 : 0) + weir_align_up(key_bytes, 8);
+}
+WEIR_INLINE uint64_t weir_entry_bytes(const struct weir_state_def *def, const struct weir_entry *e)
+{
+	uint32_t n;
+	weir_entry_key(def, e, &n);
+	return weir_entry_bytes_for(def, n);
+}
+WEIR_INLINE uint64_t weir_blob_bytes(const struct weir_entry *b)
+{
+	return sizeof *b + (uint64_t)b->hash;
+}
+WEIR_INLINE uint8_t *weir_blob_data(const struct weir_entry *b)
+{
+	return (uint8_t *)(b + 1);
+}
+
+/* a and b are readable up to the next multiple of 8 beyond n. */
+WEIR_INLINE bool weir_key_equal(const uint8_t *a, const uint8_t *b, uint32_t n)
+{
+	while (n > 8) {
+		if (weir_load_le64(a) != weir_load_le64(b))
+			return false;
+		a += 8;
+		b += 8;
+		n -= 8;
+	}
+	if (n == 0)
+		return true;
+	return (weir_load_le64(a) ^ weir_load_le64(b)) << (64 - 8 * n) == 0;
+}
+
+WEIR_INLINE uint64_t weir_index_load(const uint64_t *slot)
+{
+	return __atomic_load_n(slot, __ATOMIC_RELAXED);
+}
+WEIR_INLINE void weir_index_store(uint64_t *slot, uint64_t v)
+{
+	__atomic_store_n(slot, v, __ATOMIC_RELAXED);
+}
+WEIR_INLINE bool weir_entry_is(const struct weir_state_def *def, const struct weir_entry *e, uint64_t hash,
+			       const uint8_t *key, uint32_t key_bytes)
+{
+	uint32_t n;
+	if (e->hash != (uint32_t)hash)
+		return false;
+	const uint8_t *have = weir_entry_key(def, e, &n);
+	return n == key_bytes && weir_key_equal(have, key, n);
+}
+/* The slot that holds the key, or NULL; *free_slot: where it would go (never NULL unless the index is empty). */
+uint64_t *weir_index_find(const struct weir_index *ix, const struct weir_state_def *def, uint64_t hash,
+			  const uint8_t *key, uint32_t key_bytes, uint64_t **free_slot);
+WEIR_INLINE struct weir_entry *weir_index_entry(uint64_t v)
+{
+	return (struct weir_entry *)(uintptr_t)(v & WEIR_INDEX_POINTER);
+}
+/* A new zeroed entry with this key, not in the index. */
+struct weir_entry *weir_entry_create(struct weir_gen *g, const struct weir_state_def *def, uint64_t hash,
+				     const uint8_t *key, uint32_t key_bytes);
+/* The key's entry in g, made and marked when it is new. */
+struct weir_entry *weir_gen_find_or_create(struct weir_gen *g, const struct weir_state_def *def, uint64_t hash,
+					   const uint8_t *key, uint32_t key_bytes);
+/* Puts e, whose key is not there yet, in. */
+void weir_gen_index_add(struct weir_gen *g, struct weir_entry *e, uint64_t hash);
+
+#endif

@@ -1,0 +1,184 @@
+/* slot.h: what a slot consists of, for the files of this folder. @thread worker (the owner), except what closed.c
+ * reads. */
+#ifndef WEIR_STATE_SLOT_H
+#define WEIR_STATE_SLOT_H
+
+#include "hotpath/state/page.h"
+
+/* Where a generation starts, beside it, so that the search touches one array. */
+struct weir_gen_at {
+	int64_t start;
+	struct weir_gen *g;
+};
+
+/* A session waits to close: close is at most the session's true closing time (it grows as records extend the session,
+ * and the node follows when it comes up). Pins the entry's page. */
+struct weir_close_node {
+	int64_t close;
+	uint32_t ref;
+	uint32_t pad;
+};
+
+/* One element of the change list. */
+struct weir_change {
+	uint32_t ref;
+	uint32_t is_delete; /* a swallowed session that had been emitted */
+};
+
+/* A growing array in blocks of the slot. */
+struct weir_vec {
+	void *data;
+	uint32_t count;
+	uint32_t capacity;
+};
+void *weir_vec_push(struct weir_vec *v, struct weir_blocks *bl, uint32_t element_bytes);
+void weir_vec_fini(struct weir_vec *v, struct weir_blocks *bl, uint32_t element_bytes);
+
+/* A barrier that is not committed yet: while it is not, pages dirty since `since` count as dirty. */
+struct weir_pending {
+	uint64_t epoch;
+	uint64_t since;
+};
+struct weir_pack_at {
+	uint64_t epoch;
+	uint32_t k;
+	uint32_t pad;
+};
+struct weir_given_at {
+	uint64_t epoch; /* of the empty image */
+	uint32_t no;
+	uint32_t pad;
+};
+
+/* Bookkeeping of dirty.c. */
+struct weir_dirty {
+	uint32_t queue_first, queue_last; /* pages by dirty_since, oldest first */
+	uint64_t credit;                  /* bytes of images that may still be written */
+	struct weir_vec given;            /* u32: pages given back since the last barrier */
+	struct weir_vec given_imaged;     /* weir_given_at: their numbers are free once the image is committed */
+	struct weir_vec pending;          /* weir_pending, ascending epochs */
+	struct weir_numbers packs;        /* taken: live packs */
+	struct weir_vec live_packs;       /* weir_pack_at, ascending epochs, from live_from on */
+	uint32_t live_from;
+	uint64_t *pack_epoch; /* by k: epoch of the newest body in the changelog, 0 none; packs_capacity of them */
+	uint32_t pack_capacity;
+	uint32_t pack_high;          /* numbers at and above have no body in the changelog */
+	struct weir_vec page_parts;  /* u32 by page number: parts in the changelog, 0 none */
+	struct weir_vec page_logged; /* u64 by page number: epoch of the newest image in the changelog */
+	uint64_t epoch;              /* of the last barrier */
+	bool meta;                   /* live windows or counters changed since the last barrier */
+};
+
+struct weir_slot {
+	const struct weir_state_def *def;
+	uint32_t number;
+	struct weir_blocks blocks;
+	struct weir_pages pages;
+	uint64_t records; /* rows that entered the slot: the order FIRST and LAST go by */
+	/* WINDOW: live generations, ascending; SESSION, TABLE: exactly one. */
+	struct weir_gen_at *gens;
+	uint32_t gen_count, gen_capacity;
+	struct weir_gen *current; /* the one used last, and what it covers */
+	int64_t current_start, current_end;
+	int64_t closed_start;  /* WINDOW: the last window start that was closed, WEIR_TIME_UNSET: none */
+	uint64_t entries_hint; /* entries of the last closed generation */
+	/* Windows that closed by time but were not asked for yet: frozen before a later row reached one of their panes.
+	 */
+	struct weir_closed *ready, *ready_last;
+	/* SESSION: a binary heap by close. */
+	struct weir_vec closing;
+	/* Change list: a queue; elements before change_at are drained. */
+	struct weir_vec change;
+	uint32_t change_at;
+	uint32_t change_released; /* elements before have given up their pins */
+	struct weir_gen *limbo;   /* closed generations with undrained changes */
+	struct weir_dirty d;
+	struct weir_restore *restore; /* between load and restore_finish */
+};
+
+/* ---- slot.c ---- */
+void weir_slot_unqueue(struct weir_slot *sl, struct weir_page *p); /* out of the dirty queue */
+void weir_slot_note_given(struct weir_slot *sl, uint32_t no);
+/* Index of the first generation with start >= start. */
+uint32_t weir_slot_search(const struct weir_slot *sl, int64_t start);
+struct weir_gen *weir_slot_add_gen(struct weir_slot *sl, uint32_t at, int64_t start);
+/* Takes generation `at` out of the list and gives it back (or into limbo). */
+void weir_slot_drop_gen(struct weir_slot *sl, uint32_t at);
+void weir_slot_note_change(struct weir_slot *sl, struct weir_gen *g, struct weir_entry *e);
+
+WEIR_INLINE struct weir_gen *weir_slot_only_gen(const struct weir_slot *sl)
+{
+	return sl->gens[0].g;
+}
+WEIR_INLINE bool weir_def_panes(const struct weir_state_def *def)
+{
+	return def->kind == WEIR_STATE_WINDOW && def->pane_ms != def->size_ms;
+}
+/* Generations come every step_ms. */
+WEIR_INLINE int64_t weir_def_step(const struct weir_state_def *def)
+{
+	return weir_def_panes(def) ? def->pane_ms : def->advance_ms;
+}
+
+/* ---- lanes: apply.c ---- */
+struct weir_probe {
+	struct weir_lanes ln;
+	struct weir_entry *found[WEIR_LANES];
+};
+/* Finds or makes the entry of every lane's row in its generation and folds the row. Lanes' row, gen and order are set.
+ */
+void weir_apply_lanes(const struct weir_state_def *def, struct weir_probe *pr, const struct weir_keyed *in);
+
+/* ---- clock ---- */
+WEIR_INLINE int64_t weir_clock_at(const struct weir_state_def *def, const struct weir_clock *ck, int64_t run)
+{
+	if (def->time_max)
+		return weir_max_i64(ck->before, run);
+	return weir_max_i64(ck->before, weir_min_i64(ck->others, weir_max_i64(ck->part, run)));
+}
+
+/* ---- window_table.c ---- */
+void weir_window_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
+		       const uint16_t *rows, uint32_t count, const struct weir_clock *clock, struct weir_applied *out);
+int64_t weir_window_next_close(const struct weir_slot *sl);
+struct weir_closed *weir_window_close(struct weir_slot *sl, int64_t task_time, bool all, int64_t *end_max);
+/* ---- session_table.c ---- */
+void weir_session_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
+			const uint16_t *rows, uint32_t count, const struct weir_clock *clock, struct weir_applied *out);
+int64_t weir_session_next_close(const struct weir_slot *sl);
+struct weir_closed *weir_session_close(struct weir_slot *sl, int64_t task_time, bool all, int64_t *end_max);
+void weir_session_forget(struct weir_slot *sl, struct weir_entry *e);
+/* Restore: links every session into its key's list and the close queue. False if two of a key overlap. */
+bool weir_session_rebuild(struct weir_slot *sl);
+/* ---- kv_table.c ---- */
+void weir_kv_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
+		   const uint16_t *rows, uint32_t count, struct weir_applied *out);
+
+/* ---- closed.c ---- */
+struct weir_closed {
+	struct weir_closed *next;
+	const struct weir_state_def *def;
+	struct weir_pages pages; /* a view of the detached generation's, or a directory of its own */
+	struct weir_gen gen;     /* private: its generation */
+	int64_t start, end;      /* WINDOW */
+	uint32_t count;
+	uint64_t *entry; /* pointers of count entries, in a block of entry_bytes */
+	uint64_t entry_bytes;
+	uint64_t bytes;
+	bool private;
+};
+struct weir_closed *weir_closed_create(struct weir_slot *sl);
+/* Moves generation `at` of the slot out as it is. */
+struct weir_closed *weir_closed_detach(struct weir_slot *sl, uint32_t at);
+/* A private generation to be filled by the caller (cl->gen); then weir_closed_seal takes its index as the entry list.
+ */
+struct weir_closed *weir_closed_begin(struct weir_slot *sl, uint64_t entries_expected);
+void weir_closed_seal(struct weir_slot *sl, struct weir_closed *cl);
+/* Writes entry e as row `row`: keys, aggregates, window columns (start, end unused for tables). */
+void weir_rows_put(struct weir_rows *r, uint32_t row, const struct weir_state_def *def, const struct weir_pages *pages,
+		   const struct weir_entry *e, int64_t start, int64_t end);
+
+/* ---- restore.c ---- */
+void weir_restore_free(struct weir_slot *sl);
+
+#endif

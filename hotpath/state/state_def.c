@@ -1,0 +1,98 @@
+/* state_def.c: checks a state's definition, lays out its entries and writes its fingerprint. @thread init. */
+#include "hotpath/core/diag.h"
+#include "hotpath/core/mem.h"
+#include "hotpath/state/slot.h"
+#include "hotpath/time/window.h"
+
+/* Bounds on what one record, or one closing window, may cost. */
+#define PANES_MAX     10000 /* panes of a window; above it windows are kept whole */
+#define WINDOWS_MAX   10000 /* windows of a record */
+#define AGG_BYTES_MAX 4096
+
+static enum weir_err check_span(const char *name, int64_t ms, int64_t min, struct weir_diag **dg)
+{
+	if (ms < min || ms > WEIR_SPAN_MAX)
+		return weir_diag_set(dg, WEIR_E_PLAN, "%s must be between %lld and %lld ms, not %lld", name,
+				     (long long)min, (long long)WEIR_SPAN_MAX, (long long)ms);
+	return WEIR_OK;
+}
+
+static enum weir_err init_window(struct weir_state_def *def, struct weir_diag **dg)
+{
+	enum weir_err err = check_span("the window's size", def->size_ms, 1, dg);
+	if (err == WEIR_OK)
+		err = check_span("the window's advance", def->advance_ms, 1, dg);
+	if (err == WEIR_OK && def->advance_ms > def->size_ms)
+		err = weir_diag_set(dg, WEIR_E_PLAN, "the window's advance (%lld ms) is larger than its size (%lld ms)",
+				    (long long)def->advance_ms, (long long)def->size_ms);
+	if (err == WEIR_OK && (def->offset_ms > WEIR_SPAN_MAX || def->offset_ms < -WEIR_SPAN_MAX))
+		err = weir_diag_set(dg, WEIR_E_PLAN, "the window's offset is out of range");
+	if (err != WEIR_OK)
+		return err;
+	def->offset_ms = weir_window_offset(def->offset_ms, def->advance_ms);
+	def->pane_ms = weir_gcd(def->size_ms, def->advance_ms);
+	if (def->changes || def->size_ms / def->pane_ms > PANES_MAX)
+		def->pane_ms = def->size_ms;
+	if (!weir_def_panes(def) && def->size_ms / def->advance_ms > WINDOWS_MAX)
+		return weir_diag_set(dg, WEIR_E_PLAN,
+				     "every record would fall into %lld windows; at most %d are allowed",
+				     (long long)(def->size_ms / def->advance_ms), WINDOWS_MAX);
+	return WEIR_OK;
+}
+
+enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag **dg)
+{
+	enum weir_err err = check_span("the grace period", def->grace_ms, 0, dg);
+	if (err == WEIR_OK && def->kind == WEIR_STATE_WINDOW)
+		err = init_window(def, dg);
+	if (err == WEIR_OK && def->kind == WEIR_STATE_SESSION)
+		err = check_span("the session's gap", def->gap_ms, 1, dg);
+	if (err != WEIR_OK)
+		return err;
+	if (def->kind == WEIR_STATE_TABLE)
+		def->changes = true; /* a table is what its changes say */
+	/* The aggregates are borrowed and their layout is ours to set: nobody else has seen them yet. */
+	def->agg_bytes = weir_agg_layout((struct weir_agg *)(uintptr_t)def->aggs, def->agg_count);
+	if (def->agg_bytes > AGG_BYTES_MAX)
+		return weir_diag_set(dg, WEIR_E_PLAN,
+				     "too many aggregates: %u bytes of state per key, at most %d are allowed",
+				     def->agg_bytes, AGG_BYTES_MAX);
+	def->has_blobs = false;
+	for (uint32_t i = 0; i < def->agg_count; i++)
+		def->has_blobs |= weir_agg_has_blob(&def->aggs[i]);
+	def->stamped = def->kind == WEIR_STATE_TABLE || (def->kind == WEIR_STATE_WINDOW && def->changes);
+	def->head_bytes = sizeof(struct weir_entry);
+	if (def->kind == WEIR_STATE_SESSION)
+		def->head_bytes = sizeof(struct weir_session);
+	else if (def->stamped)
+		def->head_bytes = sizeof(struct weir_stamped);
+	return WEIR_OK;
+}
+
+void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_buf *out)
+{
+	static const char *const kinds[] = {"window", "session", "table"};
+	static const char *const aggs[] = {"COUNT_STAR",  "COUNT",   "COUNT_DISTINCT", "SUM",        "MIN",
+					   "MAX",         "AVG",     "FIRST_VALUE",    "LAST_VALUE", "STDDEV_POP",
+					   "STDDEV_SAMP", "VAR_POP", "VAR_SAMP"};
+	char text[256];
+	weir_buf_printf(out, "%s %s", def->name, kinds[def->kind]);
+	if (def->kind == WEIR_STATE_WINDOW)
+		weir_buf_printf(out, " size=%lld advance=%lld offset=%lld pane=%lld", (long long)def->size_ms,
+				(long long)def->advance_ms, (long long)def->offset_ms, (long long)def->pane_ms);
+	if (def->kind == WEIR_STATE_SESSION)
+		weir_buf_printf(out, " gap=%lld", (long long)def->gap_ms);
+	weir_buf_printf(out, "%s keys(", def->stamped ? " stamped" : "");
+	for (uint32_t i = 0; i < def->key_count; i++)
+		weir_buf_printf(out, "%s%s", i != 0 ? ", " : "", weir_type_text(&def->key_types[i], text, sizeof text));
+	weir_buf_puts(out, ") aggregates(");
+	for (uint32_t i = 0; i < def->agg_count; i++) {
+		const struct weir_agg *a = &def->aggs[i];
+		weir_buf_printf(out, "%s%s", i != 0 ? ", " : "", aggs[a->kind]);
+		if (a->kind != WEIR_AGG_COUNT_STAR)
+			weir_buf_printf(out, " %s", weir_type_text(&a->arg_type, text, sizeof text));
+		if (a->filter >= 0)
+			weir_buf_puts(out, " filtered");
+	}
+	weir_buf_puts(out, ")");
+}
