@@ -568,6 +568,7 @@ static enum weir_err walk_start(struct weir_reader *rd, const char **bad, enum w
 			}
 			return WEIR_OK;
 		}
+		*bad = NULL;
 		rd->walk_block = bk;
 		p = bk->buf.data;
 		bytes = rd->inflated_bytes = bk->buf.bytes;

@@ -1,0 +1,47 @@
+/* main.c: the command `weir`: finds the verb and runs it. Everything else is one file per verb. */
+#include "tools/weir/cli.h"
+
+#include <signal.h>
+
+const struct weir_verb *const weir_verbs[] = {
+#ifndef WEIR_NO_ENGINE
+	&weir_verb_run, &weir_verb_test, &weir_verb_explain, &weir_verb_validate, &weir_verb_reset,
+#endif
+	&weir_verb_gen, &weir_verb_dump, &weir_verb_version, &weir_verb_help,     NULL,
+};
+
+const struct weir_verb *weir_verb_find(const char *name)
+{
+	for (size_t i = 0; weir_verbs[i] != NULL; i++)
+		if (strcmp(weir_verbs[i]->name, name) == 0)
+			return weir_verbs[i];
+	return NULL;
+}
+
+static int unknown_verb(const char *name)
+{
+	const char *names[WEIR_COUNT_OF(weir_verbs)];
+	size_t count = 0;
+	for (size_t i = 0; weir_verbs[i] != NULL; i++)
+		names[count++] = weir_verbs[i]->name;
+	const char *near = weir_nearest_name(name, strlen(name), names, count);
+	if (near != NULL)
+		return weir_usage_error(NULL, "unknown verb %s; did you mean %s?", name, near);
+	return weir_usage_error(NULL, "unknown verb %s (weir help lists them)", name);
+}
+
+int main(int argc, char **argv)
+{
+	signal(SIGPIPE, SIG_IGN); /* a closed stdout ends quietly: data.c sees EPIPE */
+	if (argc < 2)
+		return weir_usage_error(NULL, "which verb? (weir help lists them)");
+	const char *name = argv[1];
+	if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0)
+		name = "help";
+	else if (strcmp(name, "-V") == 0 || strcmp(name, "--version") == 0)
+		name = "version";
+	const struct weir_verb *vb = weir_verb_find(name);
+	if (vb == NULL)
+		return unknown_verb(name);
+	return vb->run(vb, argc - 1, argv + 1);
+}

@@ -1,0 +1,258 @@
+/* run.c: `weir run FILE.sql`: compiles the file, runs the engine until the input ends or a signal comes, and says what
+ * was done. The engine runs on the main thread and those it starts; a terminal gets progress from a thread of this
+ * file, which only reads counters. */
+#include "tools/weir/job.h"
+#include "io/conf.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OPT_NO_PROGRESS = 1 };
+
+static struct weir_engine *_Atomic running; /* for the signal handler */
+static volatile sig_atomic_t stops;
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int number)
+{
+	struct weir_engine *en = running;
+	stops++;
+	stop_signal = number;
+	if (en != NULL)
+		weir_engine_stop(en);
+}
+
+static void catch_signals(void)
+{
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGINT, &sa, NULL);
+}
+
+static void on_log(void *ctx, int level, const char *text)
+{
+	bool verbose = *(bool *)ctx;
+	if (level <= 3)
+		fprintf(stderr, "weir: %s\n", text);
+	else if (level <= 6 || verbose)
+		weir_talk("%s", text);
+}
+
+static int on_output(void *ctx, const char *data, size_t bytes)
+{
+	(void)ctx;
+	weir_data_put(data, bytes);
+	return weir_data_closed();
+}
+
+/* ---- progress ---- */
+
+struct progress {
+	pthread_t thread;
+	bool started;
+	sem_t done;
+	const struct weir_engine *en;
+};
+
+/* `1,234,567` into to[32]. */
+static const char *grouped(uint64_t v, char to[32])
+{
+	char *at = to + 31;
+	*at = 0;
+	for (uint32_t digits = 0; digits == 0 || v != 0; digits++, v /= 10) {
+		if (digits != 0 && digits % 3 == 0)
+			*--at = ',';
+		*--at = (char)('0' + v % 10);
+	}
+	return at;
+}
+
+static void print_progress(const struct weir_engine *en)
+{
+	struct weir_stats st;
+	char read[32];
+	char rate[32];
+	weir_engine_stats(en, &st);
+	double per_second = st.seconds > 0 ? (double)st.records_read / st.seconds : 0;
+	if (st.records_total > st.records_read && per_second > 0)
+		fprintf(stderr, "\r%3u %%  %s records, %s/s, %.0f s left\033[K",
+			(unsigned)(st.records_read * 100 / st.records_total), grouped(st.records_read, read),
+			grouped((uint64_t)per_second, rate), (double)(st.records_total - st.records_read) / per_second);
+	else
+		fprintf(stderr, "\r%s records, %s/s\033[K", grouped(st.records_read, read),
+			grouped((uint64_t)per_second, rate));
+}
+
+static void *progress_main(void *arg)
+{
+	struct progress *pg = arg;
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	for (;;) {
+		until.tv_sec += 1;
+		if (sem_timedwait(&pg->done, &until) == 0)
+			break;
+		if (errno == ETIMEDOUT)
+			print_progress(pg->en);
+	}
+	fprintf(stderr, "\r\033[K");
+	return NULL;
+}
+
+static void progress_begin(struct progress *pg, const struct weir_engine *en)
+{
+	sigset_t all;
+	sigset_t before;
+	pg->en = en;
+	sem_init(&pg->done, 0, 0);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the main thread's */
+	pg->started = pthread_create(&pg->thread, NULL, progress_main, pg) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void progress_end(struct progress *pg)
+{
+	if (!pg->started)
+		return;
+	sem_post(&pg->done);
+	pthread_join(pg->thread, NULL);
+	sem_destroy(&pg->done);
+}
+
+/* ---- the run ---- */
+
+static void print_summary(const struct weir_engine *en, uint32_t workers, const char *folder, bool verbose)
+{
+	struct weir_stats st;
+	char rate[32];
+	weir_engine_stats(en, &st);
+	const char *app = weir_engine_app(en);
+	if (st.resumed == 2)
+		weir_talk("%s: the input was wholly consumed by an earlier run; `weir reset %s%s%s --execute` starts "
+			  "over",
+			  app, app, folder != NULL ? " " : "", folder != NULL ? folder : "");
+	weir_talk("%s: %llu records in %.2f s (%s/s, %u worker%s): %llu applied, %llu late, %llu rejected, %llu "
+		  "filtered; "
+		  "%llu results, %llu windows",
+		  app, (unsigned long long)st.records_read, st.seconds,
+		  grouped(st.seconds > 0 ? (uint64_t)((double)st.records_read / st.seconds) : 0, rate), workers,
+		  workers == 1 ? "" : "s", (unsigned long long)st.records_applied, (unsigned long long)st.records_late,
+		  (unsigned long long)st.records_rejected, (unsigned long long)st.records_filtered,
+		  (unsigned long long)st.results_written, (unsigned long long)st.windows_closed);
+	if (verbose)
+		weir_talk("%s: %llu bytes read, %llu epochs committed, %llu entries of state in %llu bytes, %llu bytes "
+			  "of memory",
+			  app, (unsigned long long)st.bytes_read, (unsigned long long)st.epochs_committed,
+			  (unsigned long long)st.state_entries, (unsigned long long)st.state_bytes,
+			  (unsigned long long)st.memory_bytes);
+}
+
+static int run_engine(struct weir_job *jb, struct weir_topology *tp, bool progress)
+{
+	struct weir_diag *dg = NULL;
+	struct weir_settings settings = {0};
+	if (weir_conf_settings(jb->cf, &settings, &dg) != WEIR_OK) {
+		weir_topology_destroy(tp);
+		return weir_fail(dg);
+	}
+	uint32_t workers = settings.workers;
+	const char *home = settings.state_home != NULL ? weir_mem_strdup(&jb->mem, settings.state_home) : NULL;
+	struct weir_engine *en = NULL;
+	enum weir_err err = weir_engine_create(&en, tp, jb->cf, &dg);
+	jb->cf = NULL;
+	if (err != WEIR_OK)
+		return weir_fail(dg);
+	weir_engine_set_log(en, on_log, &jb->verbose);
+	weir_engine_set_output(en, on_output, NULL);
+	running = en;
+	catch_signals();
+	if (stops != 0) /* came before the handler could reach the engine */
+		weir_engine_stop(en);
+	struct progress pg = {0};
+	if (progress)
+		progress_begin(&pg, en);
+	err = weir_engine_run(en, &dg);
+	progress_end(&pg);
+	running = NULL;
+	int code = weir_data_end(err == WEIR_OK ? WEIR_EXIT_OK : WEIR_EXIT_FAILED);
+	if (err == WEIR_OK || weir_diag_code(dg) == WEIR_E_STATE)
+		print_summary(en, workers, home, jb->verbose);
+	if (err != WEIR_OK)
+		code = stops > 1 ? 128 + stop_signal : weir_fail(dg);
+	weir_engine_destroy(en);
+	return code;
+}
+
+/* What the file says: print what SHOW and DESCRIBE found, then run, or explain, or nothing more. */
+static int run_statements(struct weir_job *jb, bool progress)
+{
+	struct weir_diag *dg = NULL;
+	char *plan = NULL;
+	weir_data_puts(weir_sql_output(jb->sq));
+	enum weir_sql_action action = weir_sql_action(jb->sq);
+	struct weir_topology *tp = weir_sql_take_topology(jb->sq);
+	if (action == WEIR_SQL_RUN)
+		return run_engine(jb, tp, progress && !(weir_sql_prints_rows(jb->sq) && isatty(STDOUT_FILENO)));
+	if (action == WEIR_SQL_EXPLAIN) {
+		enum weir_err err = weir_engine_explain(tp, jb->cf, WEIR_DESCRIBE_TEXT, &plan, &dg);
+		weir_topology_destroy(tp);
+		if (err != WEIR_OK)
+			return weir_fail(dg);
+		weir_data_puts(plan);
+		weir_free(plan);
+	}
+	return weir_data_end(WEIR_EXIT_OK);
+}
+
+static int run_run(const struct weir_verb *vb, int argc, char **argv)
+{
+	struct weir_args ag;
+	struct weir_job jb;
+	bool progress = isatty(STDERR_FILENO) != 0;
+	int code = -1;
+	weir_job_init(&jb, vb);
+	weir_args_init(&ag, vb, argc, argv);
+	for (int id; code < 0 && (id = weir_args_next(&ag)) != WEIR_ARGS_END;) {
+		if (id == WEIR_ARGS_STOP)
+			code = ag.exit_code;
+		else if (id == OPT_NO_PROGRESS || id == WEIR_OPT_QUIET)
+			progress = false;
+		if (code < 0)
+			code = weir_job_option(&jb, id, ag.value);
+	}
+	if (code < 0)
+		code = weir_job_load(&jb);
+	if (code < 0)
+		code = weir_job_compile(&jb);
+	if (code < 0)
+		code = run_statements(&jb, progress);
+	weir_job_fini(&jb);
+	return code;
+}
+
+static const struct weir_flag run_options[] = {
+	WEIR_JOB_OPTIONS,
+	{OPT_NO_PROGRESS, 0, "no-progress", NULL, "no progress line, even on a terminal"},
+};
+
+const struct weir_verb weir_verb_run = {
+	.name = "run",
+	.usage = "FILE.sql|- [OPTIONS]",
+	.brief = "run until the input ends (recorded topics) or a signal comes",
+	.examples = "  weir run revenue.sql --define in=rec --define out=out --workers 2\n"
+		    "  weir run revenue.sql -b file:rec -X processing.guarantee=exactly_once\n",
+	.options = run_options,
+	.option_count = WEIR_COUNT_OF(run_options),
+	.notes = "Rows of a bare SELECT and of print tables go to stdout, the summary to stderr. SIGTERM or SIGINT: "
+		 "commit at the\n"
+		 "next order point and end with 0; a second one ends at once.\n",
+	.run = run_run,
+};
