@@ -678,7 +678,7 @@ enum weir_err weir_table_options_parse(struct weir_table_options *out, const str
 	uint32_t at = UINT32_MAX;
 	memset(out, 0, sizeof *out);
 	out->datagen_rows = -1;
-	out->datagen_rate = 10000; /* Flink's default */
+	out->datagen_rate = -1;
 	struct parse ps = {out, options, count, m, 0, NULL, 0, dg};
 	enum weir_err err = WEIR_OK;
 	if (count > OPTIONS_MAX)
@@ -696,6 +696,10 @@ enum weir_err weir_table_options_parse(struct weir_table_options *out, const str
 	}
 	if (err == WEIR_OK)
 		err = check_whole(&ps, &at);
+	if (err == WEIR_OK && ps.bit == DATAGEN) { /* what the generator writes */
+		out->value_format.kind = WEIR_FORMAT_PACKED;
+		out->has_value_format = true;
+	}
 	out->other = ps.other;
 	out->other_count = ps.other_count;
 	if (bad != NULL)

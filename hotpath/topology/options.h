@@ -64,7 +64,7 @@ struct weir_table_options {
 	const char *print_identifier;
 	bool print_standard_error;     /* print: standard-error = true */
 	int64_t datagen_rows;          /* number-of-rows, -1: unbounded */
-	int64_t datagen_rate;          /* rows-per-second, 0: as fast as possible */
+	int64_t datagen_rate;          /* rows-per-second, 0: as fast as possible, -1: not given (io/datagen.h) */
 	uint64_t datagen_seed;         /* seed: equal seeds give equal rows */
 	const struct weir_option *other; /* datagen fields.*, properties.* not named above */
 	uint32_t other_count;

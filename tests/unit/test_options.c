@@ -134,7 +134,9 @@ static void test_datagen_print_blackhole_filesystem(void **state)
 	parse(&fx, "connector=datagen");
 	assert_int_equal(fx.err, WEIR_OK);
 	assert_int_equal(fx.o.datagen_rows, -1);
-	assert_int_equal(fx.o.datagen_rate, 10000);
+	assert_int_equal(fx.o.datagen_rate, -1);
+	assert_int_equal(fx.o.value_format.kind, WEIR_FORMAT_PACKED);
+	assert_true(fx.o.has_value_format);
 	done(&fx);
 	parse(&fx, "connector=print print-identifier='it''s mine' standard-error=TRUE");
 	assert_int_equal(fx.err, WEIR_OK);
