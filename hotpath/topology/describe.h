@@ -1,0 +1,24 @@
+/* describe.h: writing topologies and plans as text: what describe.c and io/explain.c share. Cold path, @thread any. */
+#ifndef WEIR_TOPOLOGY_DESCRIBE_H
+#define WEIR_TOPOLOGY_DESCRIBE_H
+
+#include "hotpath/core/mem.h"
+#include "hotpath/topology/builder.h"
+
+/* s as a JSON string with its quotes; invalid UTF-8 is passed on as it is. */
+void weir_json_put(struct weir_buf *out, const char *s);
+/* s inside the quotes of a DOT label. */
+void weir_dot_put(struct weir_buf *out, const char *s);
+/* 300000 as "5m", 1500 as "1.5s", 90000 as "1m30s". */
+void weir_duration_put(struct weir_buf *out, int64_t ms);
+/* "tumbling window of 5m", "hopping window of 1m by 10s", "sessions with a gap of 30s". */
+void weir_window_put(struct weir_buf *out, const struct weir_window_spec *w);
+/* Kind of a node in lower case: "source", "aggregate". */
+const char *weir_node_kind_name(enum weir_node_kind kind);
+/* The topic that a table is: its topic or pattern, else its path, else its name. */
+const char *weir_table_topic(const struct weir_table_def *def);
+/* Kafka Streams' text and the nodes as the members of a JSON object ("nodes":[...]), of a topology without an error. */
+void weir_topology_put_text(const struct weir_topology *tp, struct weir_buf *out);
+void weir_topology_put_json(const struct weir_topology *tp, struct weir_buf *out);
+
+#endif
