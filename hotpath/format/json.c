@@ -6,7 +6,7 @@
  *   - a path that meets a scalar or the wrong sort of container on its way: `type`; null on the way: NULL
  *   - STRING takes numbers, true and false as they stand, objects and arrays as compact JSON text
  *   - ARRAY takes arrays, MAP and ROW take objects: the compact text
- *   - BOOLEAN takes true and false (also as strings), BYTES standard base64 with its padding
+ *   - BOOLEAN takes true and false (also as strings), BYTES standard base64
  *   - a missing member under fail-on-missing-field, and NULL for a NOT NULL column: `null`
  *   - a byte order mark, anything behind the document, and anything that RFC 8259 does not allow: `json`
  *   - under ignore-parse-errors nothing is refused but NULL for a NOT NULL column: a record that cannot be parsed is

@@ -27,7 +27,10 @@ static void step_foretell(struct weir_json_step *s, uint64_t length)
 void weir_json_step_missed(struct weir_json_step *s, uint64_t length)
 {
 	enum { OTHER_MORE = 4 };
+	bool number = s->op == WEIR_JSON_STEP_INTEGER || s->op == WEIR_JSON_STEP_DECIMAL;
 	s->missed++;
+	if (length >= 64 || (number && length == 0))
+		return; /* no bit for it; a number in another form */
 	if (s->other_length == length) {
 		if (++s->other_count > OTHER_MORE)
 			step_foretell(s, length);

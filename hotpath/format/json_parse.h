@@ -236,6 +236,9 @@ close:
 unexpected:
 	weir_json_refuse(js, WEIR_REASON_JSON, p, NULL, p >= end ? "the document ends too early" : wanted);
 refused:
+	/* The wanted value that it happened in, however deep. */
+	for (; node == NULL && frame != bottom; frame--)
+		node = frame->node;
 	if (node != NULL && node->first_field != WEIR_JSON_NONE)
 		js->error_field = js->fields[node->first_field].name;
 	return NULL;

@@ -1,8 +1,9 @@
 /* json_value.c: a checked JSON token to one typed column value, and the parts of strings that need care: escapes,
- * UTF-8, base64. The speculative parser has its own way for plain strings, integers and decimals. @thread worker */
+ * UTF-8. The speculative parser has its own way for plain strings, integers and decimals. @thread worker */
 #include "hotpath/format/json_private.h"
 
 #include "hotpath/core/utf8.h"
+#include "hotpath/format/base64.h"
 #include "hotpath/format/json_number.h"
 #include "hotpath/format/number.h"
 
@@ -179,44 +180,6 @@ size_t weir_json_unescape(const uint8_t *s, const uint8_t *e, uint8_t *out)
 	return (size_t)(to - out);
 }
 
-static int base64_value(uint8_t c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (weir_json_is_digit(c))
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Strict: standard alphabet, padded, nothing else. out has room for bytes / 4 * 3. False: not base64. */
-static bool base64_decode(const uint8_t *s, size_t bytes, uint8_t *out, size_t *out_bytes)
-{
-	uint8_t *to = out;
-	if (bytes % 4 != 0)
-		return false;
-	for (size_t i = 0; i < bytes; i += 4) {
-		int a = base64_value(s[i]), b = base64_value(s[i + 1]), c = base64_value(s[i + 2]),
-		    d = base64_value(s[i + 3]);
-		int pad = 0;
-		if (i + 4 == bytes && s[i + 3] == '=') {
-			pad = s[i + 2] == '=' ? 2 : 1;
-			d = 0;
-			c = pad == 2 ? 0 : c;
-		}
-		if (a < 0 || b < 0 || c < 0 || d < 0 || (pad == 2 && (b & 15) != 0) || (pad == 1 && (c & 3) != 0))
-			return false;
-		*to++ = (uint8_t)(a << 2 | b >> 4);
-		if (pad < 2)
-			*to++ = (uint8_t)(b << 4 | c >> 2);
-		if (pad < 1)
-			*to++ = (uint8_t)(c << 6 | d);
-	}
-	*out_bytes = (size_t)(to - out);
-	return true;
-}
-
 /* ---- numbers ---- */
 
 /* A token that is nothing but up to 18 digits, the usual integer: false where it is not. */
@@ -362,9 +325,9 @@ static enum weir_reason string_convert(struct weir_json *js, const struct weir_j
 		return text_store(f, text, c, row, detail);
 	if (kind == WEIR_KIND_BYTES) {
 		size_t bytes;
-		uint8_t *out = weir_scratch_take(js->scratch, text.bytes / 4 * 3 + 8);
+		uint8_t *out = weir_scratch_take(js->scratch, weir_base64_data_bytes_max(text.bytes));
 		*detail = "expected base64";
-		if (!base64_decode(text.data, text.bytes, out, &bytes))
+		if (!weir_base64_decode((const char *)text.data, text.bytes, out, &bytes))
 			return WEIR_REASON_TYPE;
 		c->str[row] = (struct weir_str){.data = out, .bytes = (uint32_t)bytes};
 		return WEIR_REASON_NONE;
