@@ -1,0 +1,166 @@
+/* sql.h: what the files of tools/sql share: the text being compiled, its catalog, parsed queries and the relations they
+ * become. @thread init */
+#ifndef WEIR_TOOLS_SQL_SQL_H
+#define WEIR_TOOLS_SQL_SQL_H
+
+#include "hotpath/topology/builder.h"
+#include "hotpath/weir.h"
+#include "io/weir_engine.h"
+#include "tools/sql/weir_sql.h"
+
+/* ---- parsed queries (query.c) ---- */
+
+struct sql_query;
+
+struct sql_from {
+	uint32_t at;             /* token, for messages */
+	const char *table;       /* a table or view; NULL: query */
+	struct sql_query *query; /* ( SELECT ... ) */
+	const char *alias;
+	const char **names; /* AS t (a, b) */
+	uint32_t name_count;
+	/* A window TVF around it. */
+	struct weir_window_spec window; /* kind NONE: none */
+	uint32_t window_at;
+	const char *time_column;
+	uint32_t time_at;
+	struct weir_ast **partition; /* SESSION(TABLE t PARTITION BY ...) */
+	uint32_t partition_count;
+};
+
+struct sql_item {
+	struct weir_ast *ast;
+	const char *alias; /* NULL: none */
+};
+
+enum sql_emit { SQL_EMIT_DEFAULT, SQL_EMIT_FINAL, SQL_EMIT_CHANGES };
+
+/* SELECT ..., or the arms of a UNION ALL. */
+struct sql_query {
+	uint32_t at;
+	struct sql_query **arms;
+	uint32_t arm_count; /* 0: a SELECT */
+	struct sql_item *items;
+	uint32_t item_count;
+	struct sql_from from;
+	struct weir_ast *where;
+	struct weir_ast **group_by;
+	uint32_t group_count;
+	bool has_group;
+	struct weir_ast *having;
+	enum sql_emit emit; /* outermost query only */
+	uint32_t emit_at;
+};
+
+/* ---- relations ---- */
+
+/* What a query became: a node and what names and later checks need to know about its columns. */
+struct sql_rel {
+	struct weir_node *node;
+	uint32_t column_count; /* visible ones; the node may carry the time column of an open window behind them */
+	const char *qualifier; /* NULL: none */
+	const struct weir_window_spec *window; /* of a window TVF whose rows are not aggregated yet */
+	uint32_t window_at;
+	const uint32_t *partition; /* columns of SESSION's PARTITION BY */
+	uint32_t partition_count;
+	/* Of the aggregate below: which group column each column is, -1: none. */
+	const int32_t *group_of;
+	uint32_t group_count;
+	const char *const *group_names;
+	enum weir_window_kind group_window;
+};
+
+/* ---- catalog ---- */
+
+struct sql_table {
+	const char *name;
+	uint32_t first_token, end_token; /* of its CREATE statement */
+	bool dropped;
+	struct weir_table_def *def; /* NULL: a view */
+	bool kafka_mapped;
+	/* views */
+	struct sql_query *query;
+	const char **names;
+	uint32_t name_count;
+	bool compiled[2]; /* by whether the last stage emits changes */
+	struct sql_rel rel[2];
+};
+
+struct weir_sql {
+	struct weir_topology *tp;
+	struct weir_mem *m; /* the topology's */
+	struct weir_tokens ts;
+	struct weir_conf *cf;
+	struct weir_diag **dg;
+	struct weir_buf tables;   /* struct sql_table * */
+	struct weir_buf states;   /* const char *: state names given */
+	struct weir_buf output;   /* of SHOW, DESCRIBE */
+	struct weir_buf warnings; /* char *, malloc'd */
+	enum weir_sql_action action;
+	bool prints_rows;
+	bool in_set;           /* between BEGIN STATEMENT SET and END */
+	uint32_t insert_count; /* INSERTs and bare SELECTs so far */
+	uint32_t explain_count;
+	const char *sink_name; /* prefix of state names of the query being compiled */
+};
+
+/* ---- messages (sql.c) ---- */
+
+/* Reports at token number at; returns WEIR_E_PLAN. */
+enum weir_err sql_error(struct weir_sql *sq, uint32_t at, const char *hint, const char *fmt, ...) WEIR_PRINTF(4, 5);
+void sql_warn(struct weir_sql *sq, uint32_t at, const char *fmt, ...) WEIR_PRINTF(3, 4);
+/* Reports inner (taken, has no place) at token at, with its code and hint. */
+enum weir_err sql_error_from(struct weir_sql *sq, uint32_t at, struct weir_diag *inner);
+/* Reports the topology's error at token at, if it has one. */
+enum weir_err sql_check_built(struct weir_sql *sq, uint32_t at);
+
+/* ---- statements (sql.c, ddl.c, show.c, insert.c) ---- */
+
+enum weir_err sql_create(struct weir_sql *sq);
+enum weir_err sql_drop(struct weir_sql *sq);
+enum weir_err sql_show(struct weir_sql *sq);
+enum weir_err sql_describe(struct weir_sql *sq);
+/* INSERT INTO ..., or a bare SELECT. */
+enum weir_err sql_insert(struct weir_sql *sq);
+enum weir_err sql_bare_select(struct weir_sql *sq);
+
+/* a, or a.b.c with Flink's default catalog and database in front. */
+enum weir_err sql_table_name(struct weir_sql *sq, const char *what, const char **out);
+/* The table or view of that name, NULL if there is none. */
+struct sql_table *sql_find_table(struct weir_sql *sq, const char *name);
+/* The same, an error at token at if there is none. */
+enum weir_err sql_get_table(struct weir_sql *sq, const char *name, uint32_t at, struct sql_table **out);
+/* IF [NOT] EXISTS. */
+enum weir_err sql_accept_if(struct weir_sql *sq, bool not_exists, bool *out);
+/* Points a Kafka table at the recorded topics that stand for the brokers; an error where there are none. */
+enum weir_err sql_use_table(struct weir_sql *sq, struct sql_table *t, bool sink, uint32_t at);
+/* A name of its own for a state: the sink and what the state is. */
+const char *sql_state_name(struct weir_sql *sq, const char *what);
+
+/* ---- queries (query.c, relation.c, group.c) ---- */
+
+enum weir_err sql_parse_query(struct weir_sql *sq, bool outermost, struct sql_query **out);
+/* changes: the last aggregate of the query emits changes. */
+enum weir_err sql_compile_query(struct weir_sql *sq, struct sql_query *q, bool changes, struct sql_rel *out);
+/* SELECT with GROUP BY or aggregates over in (after WHERE). */
+enum weir_err sql_compile_group(struct weir_sql *sq, const struct sql_query *q, const struct sql_rel *in, bool changes,
+				struct sql_rel *out);
+/* The names and types of rel's visible columns. */
+struct weir_scope sql_scope(struct weir_sql *sq, const struct sql_rel *rel, const char *aggregate_error);
+enum weir_err sql_bind(struct weir_sql *sq, const struct weir_scope *scope, const struct weir_ast *ast,
+		       const struct weir_expr **out);
+enum weir_err sql_bind_condition(struct weir_sql *sq, const struct weir_scope *scope, const struct weir_ast *ast,
+				 const char *what, const struct weir_expr **out);
+/* Expands *, names the columns. Arrays live in sq->m. */
+enum weir_err sql_bind_items(struct weir_sql *sq, const struct sql_query *q, const struct sql_rel *rel,
+			     const struct weir_scope *scope, const char ***names, const struct weir_expr ***exprs,
+			     uint32_t *count);
+/* rel with these columns instead, passing on an open window and group columns. */
+enum weir_err sql_project(struct weir_sql *sq, const struct sql_rel *rel, const char *const *names,
+			  const struct weir_expr *const *exprs, uint32_t count, uint32_t at, struct sql_rel *out);
+/* Whether the query has an aggregate of its own; *at is its place. */
+bool sql_has_aggregate(const struct sql_query *q);
+/* Calls visit for every node of ast, arguments and filters too, until it returns false. */
+void sql_walk(struct weir_ast *ast, bool (*visit)(void *ctx, struct weir_ast *a), void *ctx);
+
+#endif
