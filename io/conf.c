@@ -111,6 +111,8 @@ static const struct conf_def defs[] = {
 	 "Input records between order points. Changing it changes the cuts of output batches."},
 	{"order.point.bytes", CONF_BYTES, "16MiB", NULL, 1024, INT64_C(1) << 34, AT(order_point_bytes), "1KiB..16GiB",
 	 "Uncompressed input bytes between order points. Changing it changes the cuts of output batches."},
+	{"rows.format", CONF_FLAG, "json", "json|table", 0, 0, AT(rows_table), "json, table",
+	 "How a bare SELECT prints its rows; the command takes table on a terminal."},
 	{"io.poll.records", CONF_U32, "0", NULL, 0, 1 << 20, AT(io_poll_records), "0..1048576",
 	 "Records taken from a log at once; 0: its own size. Changes no output; for tests."},
 	{"table.local-time-zone", CONF_ZONE, "UTC", NULL, 0, 0, SIZE_MAX, "UTC",

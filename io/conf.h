@@ -50,6 +50,7 @@ struct weir_settings {
 	int64_t order_point_records;
 	uint64_t order_point_bytes;
 	uint32_t io_poll_records; /* 0: the log's own */
+	bool rows_table;          /* bare SELECT: a table for a terminal, not JSON lines */
 };
 
 /* Reads every property into out; WEIR_E_CONF where values do not fit together or the machine. */

@@ -220,6 +220,11 @@ void weir_printer_head(struct weir_printer *pr, struct weir_buf *out)
 	put_border(pr, out);
 }
 
+void weir_printer_set_rows(struct weir_printer *pr, uint64_t rows)
+{
+	pr->rows = rows;
+}
+
 void weir_printer_foot(struct weir_printer *pr, struct weir_buf *out)
 {
 	if (pr->spec.form != WEIR_PRINT_TABLE)

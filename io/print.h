@@ -32,6 +32,8 @@ void weir_printer_head(struct weir_printer *pr, struct weir_buf *out);
 /* One row of cols[0..column_count) with its line end. */
 void weir_printer_row(struct weir_printer *pr, const struct weir_col *cols, uint32_t row, enum weir_op op,
 		      struct weir_buf *out);
+/* How many rows the foot speaks of, where others printed them. */
+void weir_printer_set_rows(struct weir_printer *pr, uint64_t rows);
 /* What stands below the last row: a table's border and `Received a total of N rows`, else nothing. */
 void weir_printer_foot(struct weir_printer *pr, struct weir_buf *out);
 

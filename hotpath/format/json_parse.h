@@ -82,7 +82,7 @@ JSON_FN const uint8_t *scalar_end(struct weir_json *js, const uint8_t *p, enum w
 		return q + 1;
 	}
 	if (*p == '-' || weir_json_is_digit(*p)) {
-		const uint8_t *bad;
+		const uint8_t *bad = NULL;
 		*kind = WEIR_JSON_NUMBER;
 		*stop = q = weir_json_number_end(p, js->end, &bad);
 		if (q == NULL)

@@ -280,7 +280,14 @@ static enum weir_err walk(struct planner *p, const struct weir_node *node, const
 			const struct weir_expr **map = weir_mem_take(p->m, (node->column_count + 1) * sizeof *map);
 			for (uint32_t c = 0; c < st->column_count; c++)
 				map[c] = weir_expr_column(p->m, c, &st->column_types[c], st->column_names[c]);
-			if (node->column_count > st->column_count) {
+			bool *used = weir_mem_take(p->m, node->column_count + 1);
+			for (uint32_t i = 0; i < count; i++)
+				weir_expr_columns_used(exprs[i], used, node->column_count);
+			if (filter)
+				weir_expr_columns_used(filter, used, node->column_count);
+			if (node->column_count > st->column_count && !used[st->column_count]) {
+				map[st->column_count] = weir_expr_bool(p->m, true); /* nobody reads it */
+			} else if (node->column_count > st->column_count) {
 				err = window_time_expr(p, map[st->column_count - 1], &node->columns[st->column_count].type,
 				                       &map[st->column_count]);
 				if (err != WEIR_OK)
@@ -598,6 +605,12 @@ static void scan_finish(struct planner *p, uint32_t index)
 	for (uint32_t c = 0; c < def->column_count; c++)
 		if (!map[c])
 			map[c] = weir_expr_bool(p->m, true); /* read by nobody */
+	sc->value_format = def->options.value_format;
+	sc->key_format = def->options.key_format;
+	if (!def->options.has_key_format) {
+		bool one_string = sc->key_count == 1 && weir_kind_is_string(keys[0].type.kind);
+		sc->key_format.kind = one_string ? WEIR_FORMAT_RAW : WEIR_FORMAT_JSON;
+	}
 	sc->value_fields = values;
 	sc->key_fields = keys;
 	sc->all_fields = all;

@@ -26,6 +26,8 @@ enum weir_meta {
 struct weir_plan_scan {
 	const struct weir_table_def *table;
 	const char *name;
+	struct weir_format_options value_format; /* the table's; the engine adds the job's bounds */
+	struct weir_format_options key_format;
 	uint32_t value_count;
 	const struct weir_field *value_fields; /* what the decoder of the value is asked for */
 	uint32_t key_count;

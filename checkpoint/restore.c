@@ -1,0 +1,231 @@
+/* restore.c: the changelog read back (restore.h). @thread init
+ *
+ * Two passes over each committed partition: the first finds the newest marker and the schema, the second hands packs and
+ * page images to their slots; a slot must know its live windows before the first body. */
+#include "checkpoint/restore.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "checkpoint/record.h"
+
+struct pass {
+	const struct weir_snapshot_conf *cf;
+	uint32_t stage;
+	uint32_t partition;
+	struct weir_restored *out;
+	struct weir_buf marker;
+	struct weir_buf schema;
+	uint64_t epoch;
+	uint64_t sum; /* of the frames of the marker's epoch */
+	uint32_t count;
+	bool stateless;
+};
+
+static enum weir_err first_pass(void *ctx, const struct weir_record *r, struct weir_diag **dg)
+{
+	struct pass *ps = ctx;
+	enum weir_record_kind kind;
+	uint32_t slot, number, part;
+	enum weir_err err = weir_record_key_parse(r->key, r->key_bytes, &kind, &slot, &number, &part, dg);
+	if (err != WEIR_OK)
+		return err;
+	struct weir_buf *b = kind == WEIR_RECORD_MARKER ? &ps->marker : kind == WEIR_RECORD_SCHEMA ? &ps->schema : NULL;
+	if (b) {
+		b->bytes = 0;
+		weir_buf_put(b, r->value, r->value ? r->value_bytes : 0);
+	}
+	return WEIR_OK;
+}
+
+static struct weir_slot *slot_of(const struct pass *ps, uint32_t slot)
+{
+	if (slot >= ps->cf->plan->stages[ps->stage].slot_count)
+		return NULL;
+	return weir_worker_of(ps->cf->workers[0], slot)->slots[ps->stage][slot];
+}
+
+static enum weir_err second_pass(void *ctx, const struct weir_record *r, struct weir_diag **dg)
+{
+	struct pass *ps = ctx;
+	enum weir_record_kind kind;
+	uint32_t slot, number, part;
+	enum weir_err err = weir_record_key_parse(r->key, r->key_bytes, &kind, &slot, &number, &part, dg);
+	if (err != WEIR_OK || kind == WEIR_RECORD_MARKER || kind == WEIR_RECORD_SCHEMA || !r->value)
+		return err;
+	uint64_t epoch, sum;
+	const uint8_t *body;
+	size_t bytes;
+	err = weir_record_open(r->key, r->key_bytes, r->value, r->value_bytes, &epoch, &body, &bytes, &sum, dg);
+	if (err != WEIR_OK)
+		return err;
+	if (epoch == ps->epoch) {
+		ps->sum += sum;
+		ps->count++;
+	}
+	struct weir_slot *sl = slot_of(ps, slot);
+	if (!sl)
+		return weir_diag_set(dg, WEIR_E_CORRUPT, "changelog of state %s: slot %u does not exist",
+		                     ps->cf->plan->stages[ps->stage].name, slot);
+	ps->out->frames++;
+	ps->out->frame_bytes += bytes;
+	return kind == WEIR_RECORD_PACK ? weir_slot_restore_pack(sl, number, body, bytes, dg)
+	                                : weir_slot_restore_page(sl, number, part, body, bytes, dg);
+}
+
+static void fingerprint(const struct weir_snapshot_conf *cf, uint32_t stage, struct weir_buf *out)
+{
+	const struct weir_plan *pl = cf->plan;
+	weir_buf_printf(out, "{\"weir\":%d,\"fingerprint\":\"", WEIR_RECORD_VERSION);
+	if (stage < pl->stage_count) {
+		const struct weir_plan_stage *st = &pl->stages[stage];
+		struct weir_buf text = {0};
+		weir_state_def_fingerprint(&st->def, &text);
+		weir_buf_printf(&text, " %s slots=%u", st->exchange == WEIR_EXCHANGE_DIRECT ? "direct" : "local", st->slot_count);
+		for (size_t i = 0; i < text.bytes; i++) {
+			if (text.data[i] == '"' || text.data[i] == '\\')
+				weir_buf_put_byte(out, '\\');
+			weir_buf_put_byte(out, text.data[i] < 0x20 ? ' ' : text.data[i]);
+		}
+		weir_buf_fini(&text);
+	} else {
+		weir_buf_puts(out, "stateless");
+	}
+	weir_buf_printf(out, "\",\"partitions\":%u}", cf->changelog_partitions);
+}
+
+static enum weir_err check_schema(const struct pass *ps, const char *app, struct weir_diag **dg)
+{
+	struct weir_buf want = {0};
+	fingerprint(ps->cf, ps->stage, &want);
+	enum weir_err err = WEIR_OK;
+	if (want.bytes != ps->schema.bytes || memcmp(want.data, ps->schema.data, want.bytes) != 0)
+		err = weir_diag_set(dg, WEIR_E_STATE,
+		                    "state %s is kept in another form than this query needs: kept %.*s, needed %.*s. Give the state another "
+		                    "name, or start over with: weir reset %s --execute",
+		                    ps->stateless ? "offsets" : ps->cf->plan->stages[ps->stage].name, (int)ps->schema.bytes,
+		                    (const char *)ps->schema.data, (int)want.bytes, (const char *)want.data, app);
+	weir_buf_fini(&want);
+	return err;
+}
+
+static void apply_inputs(struct pass *ps, const struct weir_marker *mk)
+{
+	for (uint32_t i = 0; i < mk->input_count; i++)
+		for (uint32_t p = 0; p < ps->cf->plan->partition_count; p++) {
+			const struct weir_input_name *in = &ps->cf->inputs[p];
+			if (in->partition != mk->inputs[i].partition || strlen(in->topic) != mk->inputs[i].topic_bytes ||
+			    memcmp(in->topic, mk->inputs[i].topic, mk->inputs[i].topic_bytes) != 0)
+				continue;
+			if (mk->inputs[i].offset > ps->out->offset[p])
+				ps->out->offset[p] = mk->inputs[i].offset;
+			if (mk->inputs[i].time > ps->out->time[p])
+				ps->out->time[p] = mk->inputs[i].time;
+		}
+}
+
+static enum weir_err apply_marker(struct pass *ps, struct weir_mem *m, struct weir_diag **dg)
+{
+	struct weir_marker mk;
+	enum weir_err err = weir_marker_decode(&mk, ps->marker.data, ps->marker.bytes, m, dg);
+	if (err != WEIR_OK)
+		return err;
+	ps->out->found = true;
+	ps->epoch = mk.epoch;
+	ps->out->epoch = mk.epoch > ps->out->epoch ? mk.epoch : ps->out->epoch;
+	ps->out->records = mk.records > ps->out->records ? mk.records : ps->out->records;
+	ps->out->bytes = mk.bytes > ps->out->bytes ? mk.bytes : ps->out->bytes;
+	apply_inputs(ps, &mk);
+	for (uint32_t i = 0; i < mk.slot_count && err == WEIR_OK; i++) {
+		struct weir_slot *sl = slot_of(ps, mk.slots[i].slot);
+		if (!sl)
+			return weir_diag_set(dg, WEIR_E_CORRUPT, "changelog of state %s: slot %u does not exist",
+			                     ps->cf->plan->stages[ps->stage].name, mk.slots[i].slot);
+		for (uint32_t w = 0; w < ps->cf->worker_count; w++)
+			weir_times_set_task(ps->cf->workers[w]->times, ps->stage, mk.slots[i].slot, mk.slots[i].task_time);
+		err = weir_slot_load(sl, mk.slots[i].saved, mk.slots[i].saved_bytes, dg);
+	}
+	if (err != WEIR_OK || ps->stateless)
+		return err;
+	err = ps->cf->log->ops->read(ps->cf->log, ps->cf->state_topic[ps->stage], ps->partition, second_pass, ps, dg);
+	if (err == WEIR_OK && (ps->sum != mk.sum || ps->count != mk.count))
+		err = weir_diag_set(dg, WEIR_E_CORRUPT,
+		                    "changelog of state %s, partition %u: the last epoch (%" PRIu64
+		                    ") is not whole: %u of %u frames are there",
+		                    ps->cf->plan->stages[ps->stage].name, ps->partition, mk.epoch, ps->count, mk.count);
+	for (uint32_t i = 0; i < mk.slot_count && err == WEIR_OK; i++)
+		err = weir_slot_restore_finish(slot_of(ps, mk.slots[i].slot), dg);
+	return err;
+}
+
+/* Stage time of every restored slot, for the stages it feeds. */
+static void apply_stage_times(const struct weir_snapshot_conf *cf)
+{
+	const struct weir_plan *pl = cf->plan;
+	for (uint32_t b = 0; b < pl->branch_count; b++) {
+		const struct weir_plan_branch *br = &pl->branches[b];
+		if (br->from != WEIR_FROM_STAGE || br->to != WEIR_TO_STAGE)
+			continue;
+		const struct weir_plan_stage *st = &pl->stages[br->origin];
+		for (uint32_t k = 0; k < st->slot_count; k++) {
+			int64_t task = weir_times_task(cf->workers[0]->times, br->origin, k);
+			for (uint32_t w = 0; w < cf->worker_count && task != WEIR_TIME_UNSET; w++)
+				weir_times_advance_up(cf->workers[w]->times, b, k, task - st->hold_ms, false);
+		}
+	}
+}
+
+enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app, struct weir_restored *out,
+                           struct weir_diag **dg)
+{
+	const struct weir_plan *pl = cf->plan;
+	uint32_t stages = pl->stage_count ? pl->stage_count : 1;
+	enum weir_err err = WEIR_OK;
+	for (uint32_t p = 0; p < pl->partition_count; p++) {
+		out->offset[p] = -1;
+		out->time[p] = WEIR_TIME_UNSET;
+	}
+	for (uint32_t s = 0; s < stages && err == WEIR_OK; s++)
+		for (uint32_t p = 0; p < cf->changelog_partitions && err == WEIR_OK; p++) {
+			struct pass ps = {.cf = cf, .stage = s, .partition = p, .out = out, .stateless = pl->stage_count == 0};
+			struct weir_mem m = {0};
+			err = cf->log->ops->read(cf->log, cf->state_topic[s], p, first_pass, &ps, dg);
+			if (err == WEIR_OK && ps.schema.bytes == 0)
+				out->schema_missing[s] = true;
+			else if (err == WEIR_OK)
+				err = check_schema(&ps, app, dg);
+			if (err == WEIR_OK && ps.marker.bytes)
+				err = apply_marker(&ps, &m, dg);
+			weir_buf_fini(&ps.marker);
+			weir_buf_fini(&ps.schema);
+			weir_mem_fini(&m);
+		}
+	if (err != WEIR_OK)
+		return err;
+	for (uint32_t p = 0; p < pl->partition_count; p++)
+		for (uint32_t w = 0; w < cf->worker_count && out->time[p] != WEIR_TIME_UNSET; w++)
+			weir_times_set_part(cf->workers[w]->times, p, out->time[p]);
+	apply_stage_times(cf);
+	return WEIR_OK;
+}
+
+enum weir_err weir_schema_write(const struct weir_snapshot_conf *cf, const struct weir_restored *rs, struct weir_diag **dg)
+{
+	uint32_t stages = cf->plan->stage_count ? cf->plan->stage_count : 1;
+	enum weir_err err = WEIR_OK;
+	struct weir_buf text = {0};
+	uint8_t key[WEIR_RECORD_KEY_BYTES];
+	size_t n = weir_record_key(key, WEIR_RECORD_SCHEMA, 0, 0, 0);
+	for (uint32_t s = 0; s < stages && err == WEIR_OK; s++) {
+		if (!rs->schema_missing[s])
+			continue;
+		text.bytes = 0;
+		fingerprint(cf, s, &text);
+		for (uint32_t p = 0; p < cf->changelog_partitions && err == WEIR_OK; p++) {
+			struct weir_out r = {.key = {key, n}, .value = {text.data, text.bytes}, .timestamp = 0};
+			err = cf->log->ops->append(cf->log, cf->state_topic[s], p, &r, dg);
+		}
+	}
+	weir_buf_fini(&text);
+	return err;
+}

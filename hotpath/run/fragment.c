@@ -1,0 +1,385 @@
+/* fragment.c: decode, event time, filter, project, key: stage 0 of a batch, and the same for rows that leave a state for
+ * another one (fragment.h). @thread worker */
+#include "hotpath/run/fragment.h"
+
+#include <stdlib.h>
+
+#include "hotpath/core/hash.h"
+
+static enum weir_err branches_create(struct weir_fragment *fr, const struct weir_fragment_conf *cf, const uint32_t *branches,
+                                     uint32_t count, struct weir_diag **dg)
+{
+	const struct weir_plan *pl = cf->plan;
+	fr->branches = weir_xcalloc(count + 1, sizeof *fr->branches);
+	enum weir_err err = WEIR_OK;
+	for (uint32_t i = 0; i < count && err == WEIR_OK; i++) {
+		const struct weir_plan_branch *br = &pl->branches[branches[i]];
+		if (br->to != WEIR_TO_STAGE)
+			continue;
+		struct weir_fragment_branch *fb = &fr->branches[fr->branch_count++];
+		fb->branch = branches[i];
+		fb->expr_count = br->expr_count;
+		fb->out = weir_xcalloc(br->expr_count + 1, sizeof *fb->out);
+		fb->expanded = weir_xcalloc(br->expr_count + 1, sizeof *fb->expanded);
+		fb->rows = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *fb->rows);
+		fb->start = weir_xcalloc(cf->worker_count + 1, sizeof *fb->start);
+		err = weir_program_create(&fb->project, br->exprs, br->expr_count, dg);
+		if (err == WEIR_OK && br->filter)
+			err = weir_program_create(&fb->filter, &br->filter, 1, dg);
+	}
+	return err;
+}
+
+enum weir_err weir_fragment_create_scan(struct weir_fragment **out, const struct weir_fragment_conf *cf, uint32_t scan,
+                                        struct weir_diag **dg)
+{
+	const struct weir_plan_scan *sc = &cf->plan->scans[scan];
+	struct weir_fragment *fr = weir_xcalloc(1, sizeof *fr);
+	fr->scan = scan;
+	weir_scratch_init(&fr->scratch);
+	fr->cols = weir_xcalloc(sc->column_count + 1, sizeof *fr->cols);
+	fr->col_ptrs = weir_xcalloc(sc->column_count + 1, sizeof *fr->col_ptrs);
+	for (uint32_t c = 0; c < sc->column_count; c++) {
+		weir_col_init(&fr->cols[c], weir_type_phys(&sc->column_types[c]));
+		fr->col_ptrs[c] = &fr->cols[c];
+	}
+	/* The value is decoded even when no column is read: a malformed record is refused whatever a query reads. */
+	enum weir_err err = weir_decoder_create(&fr->value_decoder, &sc->value_format, sc->value_fields, sc->value_count,
+	                                        sc->all_fields, sc->all_count, false, dg);
+	if (err == WEIR_OK && sc->key_count)
+		err = weir_decoder_create(&fr->key_decoder, &sc->key_format, sc->key_fields, sc->key_count, sc->key_fields,
+		                          sc->key_count, true, dg);
+	if (err == WEIR_OK && sc->time)
+		err = weir_program_create(&fr->time_program, &sc->time, 1, dg);
+	if (err == WEIR_OK)
+		err = branches_create(fr, cf, sc->branches, sc->branch_count, dg);
+	if (err != WEIR_OK) {
+		weir_fragment_destroy(fr);
+		return err;
+	}
+	*out = fr;
+	return WEIR_OK;
+}
+
+enum weir_err weir_fragment_create_stage(struct weir_fragment **out, const struct weir_fragment_conf *cf, uint32_t stage,
+                                         struct weir_diag **dg)
+{
+	const struct weir_plan_stage *st = &cf->plan->stages[stage];
+	struct weir_fragment *fr = weir_xcalloc(1, sizeof *fr);
+	fr->stage = stage;
+	weir_scratch_init(&fr->scratch);
+	weir_rows_init(&fr->rows, &st->def);
+	fr->col_ptrs = weir_xcalloc(st->column_count + 1, sizeof *fr->col_ptrs);
+	for (uint32_t c = 0; c < st->column_count; c++)
+		fr->col_ptrs[c] = &fr->rows.cols[c];
+	enum weir_err err = branches_create(fr, cf, st->branches, st->branch_count, dg);
+	if (err != WEIR_OK) {
+		weir_fragment_destroy(fr);
+		return err;
+	}
+	*out = fr;
+	return WEIR_OK;
+}
+
+void weir_fragment_destroy(struct weir_fragment *fr)
+{
+	if (!fr)
+		return;
+	for (uint32_t i = 0; fr->branches && i < fr->branch_count; i++) {
+		struct weir_fragment_branch *fb = &fr->branches[i];
+		weir_program_destroy(fb->filter);
+		weir_program_destroy(fb->project);
+		for (uint32_t c = 0; fb->expanded && c < fb->expr_count; c++)
+			if (fb->expanded[c].data)
+				weir_col_fini(&fb->expanded[c]);
+		free(fb->out);
+		free(fb->expanded);
+		free(fb->rows);
+		free(fb->start);
+	}
+	free(fr->branches);
+	if (fr->value_decoder)
+		fr->value_decoder->destroy(fr->value_decoder);
+	if (fr->key_decoder)
+		fr->key_decoder->destroy(fr->key_decoder);
+	weir_program_destroy(fr->time_program);
+	for (uint32_t c = 0; fr->cols && fr->col_ptrs[c]; c++)
+		weir_col_fini(&fr->cols[c]);
+	free(fr->cols);
+	free(fr->col_ptrs);
+	if (fr->rows.cols)
+		weir_rows_fini(&fr->rows);
+	weir_scratch_fini(&fr->scratch);
+	free(fr);
+}
+
+static size_t varint_get(const uint8_t *p, const uint8_t *end, int64_t *out)
+{
+	uint64_t v = 0;
+	for (uint32_t i = 0; i < 10 && p + i < end; i++) {
+		v |= (uint64_t)(p[i] & 0x7f) << (7 * i);
+		if (!(p[i] & 0x80)) {
+			*out = (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+			return i + 1;
+		}
+	}
+	return 0;
+}
+
+static void put_json_string(struct weir_buf *b, const uint8_t *s, size_t bytes)
+{
+	weir_buf_put_byte(b, '"');
+	for (size_t i = 0; i < bytes; i++) {
+		if (s[i] == '"' || s[i] == '\\')
+			weir_buf_put_byte(b, '\\');
+		if (s[i] < 0x20)
+			weir_buf_printf(b, "\\u%04x", s[i]);
+		else
+			weir_buf_put_byte(b, s[i]);
+	}
+	weir_buf_put_byte(b, '"');
+}
+
+/* METADATA headers: a JSON object, values in base64. Cold: nobody reads headers at full speed. */
+static struct weir_str headers_text(const struct weir_record *r, struct weir_scratch *scratch)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	struct weir_buf b = {0};
+	const uint8_t *p = r->headers, *end = p + r->headers_bytes;
+	weir_buf_put_byte(&b, '{');
+	for (uint32_t h = 0; h < r->header_count && p < end; h++) {
+		int64_t kn = 0, vn = 0;
+		size_t n = varint_get(p, end, &kn);
+		if (n == 0 || kn < 0 || end - p - (int64_t)n < kn)
+			break;
+		const uint8_t *key = p + n;
+		p = key + kn;
+		n = varint_get(p, end, &vn);
+		if (n == 0 || (vn > 0 && end - p - (int64_t)n < vn))
+			break;
+		const uint8_t *value = p + n;
+		p = value + (vn > 0 ? vn : 0);
+		if (h)
+			weir_buf_put_byte(&b, ',');
+		put_json_string(&b, key, (size_t)kn);
+		if (vn < 0) {
+			weir_buf_puts(&b, ":null");
+			continue;
+		}
+		weir_buf_puts(&b, ":\"");
+		for (int64_t i = 0; i < vn; i += 3) {
+			uint32_t v = (uint32_t)value[i] << 16 | (i + 1 < vn ? (uint32_t)value[i + 1] << 8 : 0) |
+			             (i + 2 < vn ? value[i + 2] : 0);
+			weir_buf_put_byte(&b, (uint8_t)digits[v >> 18]);
+			weir_buf_put_byte(&b, (uint8_t)digits[(v >> 12) & 63]);
+			weir_buf_put_byte(&b, i + 1 < vn ? (uint8_t)digits[(v >> 6) & 63] : '=');
+			weir_buf_put_byte(&b, i + 2 < vn ? (uint8_t)digits[v & 63] : '=');
+		}
+		weir_buf_put_byte(&b, '"');
+	}
+	weir_buf_put_byte(&b, '}');
+	uint8_t *text = weir_scratch_take(scratch, b.bytes);
+	memcpy(text, b.data, b.bytes);
+	struct weir_str s = {text, (uint32_t)b.bytes, 0};
+	weir_buf_fini(&b);
+	return s;
+}
+
+static void fill_meta(struct weir_fragment *fr, enum weir_meta meta, const struct weir_type *type, struct weir_col *c)
+{
+	const struct weir_input *in = fr->input;
+	int64_t ticks = weir_ticks_per_ms(type);
+	weir_col_clear_nulls(c);
+	for (uint32_t i = 0; i < in->count; i++) {
+		const struct weir_record *r = &in->records[i];
+		switch (meta) {
+		case WEIR_META_TOPIC:
+			c->str[i] = (struct weir_str){(const uint8_t *)in->topic, (uint32_t)strlen(in->topic), 0};
+			break;
+		case WEIR_META_PARTITION:
+			c->i64[i] = in->topic_partition;
+			break;
+		case WEIR_META_OFFSET:
+			c->i64[i] = r->offset;
+			break;
+		case WEIR_META_TIMESTAMP:
+			if (type->kind == WEIR_KIND_BIGINT)
+				c->i64[i] = r->timestamp;
+			else if (__builtin_mul_overflow(r->timestamp, ticks, &c->i64[i]))
+				weir_col_set_null(c, i);
+			break;
+		case WEIR_META_TIMESTAMP_TYPE:
+			c->str[i] = (struct weir_str){(const uint8_t *)"CreateTime", 10, 0};
+			break;
+		case WEIR_META_HEADERS:
+			c->str[i] = headers_text(r, &fr->scratch);
+			break;
+		default:
+			weir_col_set_null(c, i);
+			c->i64[i] = 0;
+			break;
+		}
+	}
+}
+
+/* Event times of the accepted records, and the running maximum of the partition within the batch. Cost: about 1 ns a
+ * record for a BIGINT of milliseconds. */
+static void fill_time(struct weir_fragment *fr, const struct weir_plan_scan *sc)
+{
+	const struct weir_input *in = fr->input;
+	const char *name = "the record's timestamp";
+	if (sc->time) {
+		const struct weir_col *c;
+		weir_program_run(fr->time_program, fr->col_ptrs, &fr->sel, &fr->scratch, &c, &fr->errors);
+		int64_t ticks = weir_kind_is_timestamp(sc->time->type.kind) ? weir_ticks_per_ms(&sc->time->type) : 1;
+		name = sc->table->rowtime >= 0 ? sc->table->columns[sc->table->rowtime].name : "event time";
+		for (uint32_t i = 0; i < fr->sel.count; i++) {
+			uint32_t row = fr->sel.row[i];
+			int64_t v = c->i64[c->is_const ? 0 : row];
+			if (WEIR_UNLIKELY(ticks != 1))
+				v = weir_floor_div(v, ticks);
+			fr->time[row] = weir_col_is_null(c, row) ? INT64_MIN : v;
+		}
+	} else {
+		for (uint32_t i = 0; i < fr->sel.count; i++)
+			fr->time[fr->sel.row[i]] = in->records[fr->sel.row[i]].timestamp;
+	}
+	/* Beyond +-2^53 ms (about 285,000 years) a window's arithmetic could overflow: such a time is no time. */
+	int64_t lowest = sc->allow_negative_time ? -(INT64_C(1) << 53) : 0, highest = INT64_C(1) << 53;
+	int64_t max = WEIR_TIME_UNSET;
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < fr->sel.count; i++) {
+		uint32_t row = fr->sel.row[i];
+		int64_t t = fr->time[row];
+		if (WEIR_UNLIKELY(t < lowest || t > highest)) {
+			weir_row_errors_add(&fr->errors, row, WEIR_REASON_TIMESTAMP, UINT32_MAX, name,
+			                    t == INT64_MIN ? "no event time" : t < 0 ? "negative event time" : "event time out of range");
+			continue;
+		}
+		max = t > max ? t : max;
+		fr->run[row] = max;
+		fr->sel.row[kept++] = (uint16_t)row;
+	}
+	fr->sel.count = kept;
+	fr->time_max = max;
+}
+
+void weir_fragment_decode(struct weir_fragment *fr, const struct weir_plan *pl)
+{
+	const struct weir_plan_scan *sc = &pl->scans[fr->scan];
+	const struct weir_input *in = fr->input;
+	weir_scratch_reset(&fr->scratch);
+	fr->errors.count = 0;
+	weir_sel_all(&fr->sel, in->count);
+	fr->value_decoder->decode(fr->value_decoder, in->records, &fr->sel, fr->cols, &fr->scratch, &fr->errors);
+	if (fr->key_decoder)
+		fr->key_decoder->decode(fr->key_decoder, in->records, &fr->sel, fr->cols + sc->value_count, &fr->scratch,
+		                        &fr->errors);
+	for (uint32_t i = 0; i < sc->meta_count; i++)
+		fill_meta(fr, sc->metas[i], &sc->meta_types[i], &fr->cols[sc->value_count + sc->key_count + i]);
+	fill_time(fr, sc);
+}
+
+/* weir_key_by: a record whose key columns are all NULL is refused. */
+static void reject_null_keys(struct weir_fragment_branch *fb, const struct weir_plan_stage *st, struct weir_row_errors *errors)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < fb->sel.count; i++) {
+		uint32_t row = fb->sel.row[i];
+		bool all_null = st->key_count > 0;
+		for (uint32_t k = 0; k < st->key_count && all_null; k++)
+			all_null = weir_col_is_null(fb->out[k], row);
+		if (all_null)
+			weir_row_errors_add(errors, row, WEIR_REASON_NULL_KEY, UINT32_MAX, st->column_names[0], "every key column is NULL");
+		else
+			fb->sel.row[kept++] = (uint16_t)row;
+	}
+	fb->sel.count = kept;
+}
+
+static void reject_null_values(struct weir_fragment *fr, struct weir_fragment_branch *fb, struct weir_row_errors *errors)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < fb->sel.count; i++) {
+		uint32_t row = fb->sel.row[i];
+		if (fr->input->records[row].value == NULL)
+			weir_row_errors_add(errors, row, WEIR_REASON_NULL, UINT32_MAX, NULL, "null value on a stream");
+		else
+			fb->sel.row[kept++] = (uint16_t)row;
+	}
+	fb->sel.count = kept;
+}
+
+/* Groups the selected rows by the worker that owns their slot, ascending within one. */
+static void group_by_owner(struct weir_fragment_branch *fb, const struct weir_routes *routes, uint32_t workers)
+{
+	const struct weir_keyed *k = &fb->keyed;
+	if (workers == 1) {
+		memcpy(fb->rows, fb->sel.row, fb->sel.count * sizeof *fb->rows);
+		fb->start[0] = 0;
+		fb->start[1] = fb->sel.count;
+		return;
+	}
+	const struct weir_route *rt = weir_routes_read(routes);
+	uint16_t owner[WEIR_BATCH_ROWS];
+	memset(fb->start, 0, (workers + 1) * sizeof *fb->start);
+	for (uint32_t i = 0; i < fb->sel.count; i++) {
+		owner[i] = rt->owner[k->slot[fb->sel.row[i]]];
+		fb->start[owner[i] + 1]++;
+	}
+	for (uint32_t w = 0; w < workers; w++)
+		fb->start[w + 1] += fb->start[w];
+	uint32_t at[256];
+	WEIR_DASSERT(workers <= 256);
+	memcpy(at, fb->start, workers * sizeof *at);
+	for (uint32_t i = 0; i < fb->sel.count; i++)
+		fb->rows[at[owner[i]]++] = fb->sel.row[i];
+}
+
+uint32_t weir_fragment_run(struct weir_fragment *fr, const struct weir_fragment_conf *cf, uint32_t i,
+                           struct weir_row_errors *errors)
+{
+	struct weir_fragment_branch *fb = &fr->branches[i];
+	const struct weir_plan_branch *br = &cf->plan->branches[fb->branch];
+	const struct weir_plan_stage *st = &cf->plan->stages[br->target];
+	struct weir_keyed *k = &fb->keyed;
+	uint32_t filtered = 0;
+	bool scan = br->from == WEIR_FROM_SCAN;
+	if (scan) {
+		fb->sel.count = fr->sel.count;
+		memcpy(fb->sel.row, fr->sel.row, fr->sel.count * sizeof *fr->sel.row);
+		k->count = fr->input->count;
+	} else {
+		weir_sel_all(&fb->sel, fr->rows.count);
+		k->count = fr->rows.count;
+	}
+	if (br->reject_null_value)
+		reject_null_values(fr, fb, errors);
+	if (fb->filter)
+		filtered = weir_program_filter(fb->filter, fr->col_ptrs, &fb->sel, &fr->scratch, errors);
+	weir_program_run(fb->project, fr->col_ptrs, &fb->sel, &fr->scratch, fb->out, errors);
+	for (uint32_t c = 0; c < br->expr_count; c++)
+		fb->out[c] = weir_col_expand(&fb->expanded[c], fb->out[c], k->count);
+	if (st->reject_null_key)
+		reject_null_keys(fb, st, errors);
+	weir_key_encode(fb->out, st->def.key_types, st->key_count, &fb->sel, &fr->scratch, k);
+	if (st->exchange == WEIR_EXCHANGE_DIRECT) {
+		uint16_t slot = (uint16_t)(fr->input->partition);
+		for (uint32_t r = 0; r < fb->sel.count; r++)
+			k->slot[fb->sel.row[r]] = slot;
+	} else {
+		for (uint32_t r = 0; r < fb->sel.count; r++)
+			k->slot[fb->sel.row[r]] = (uint16_t)weir_hash_slot(k->hash[fb->sel.row[r]], st->slot_count);
+	}
+	if (scan) {
+		memcpy(k->time, fr->time, k->count * sizeof *k->time);
+		memcpy(k->run, fr->run, k->count * sizeof *k->run);
+	} else {
+		memcpy(k->time, fr->rows.time, k->count * sizeof *k->time);
+		for (uint32_t r = 0; r < k->count; r++)
+			k->run[r] = WEIR_TIME_UNSET; /* stage time moves only after the rows it made final */
+	}
+	k->cols = fb->out + st->key_count;
+	group_by_owner(fb, cf->routes, cf->worker_count);
+	return filtered;
+}

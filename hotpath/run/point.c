@@ -1,0 +1,356 @@
+/* point.c: order points (and barriers) of one worker. @thread worker
+ *
+ *   per level:  HAND ON   stages of the level, slot by slot: closed windows and changes leave; rows for later stages go out
+ *                         as fragments, then one fragment that says "last" with the slot's stage time
+ *               TAKE IN   the same slots of all workers, in (stage, slot) order: rows are applied to later stages
+ *   at the end: barrier (packs, page images, marks), counters, and the bundle goes to snap
+ *
+ * Windows leave only here, never between order points: lateness is judged per record by task time all the same, so the
+ * rows are the same, and later stages see them in one fixed order. Each call does a bounded piece and returns. */
+#include "hotpath/run/worker_state.h"
+
+#include <stdlib.h>
+
+static void closed_keep(struct weir_bundle *b, uint32_t stage, uint32_t slot, struct weir_closed *cl)
+{
+	if (b->closed_count == b->closed_capacity) {
+		b->closed_capacity = b->closed_capacity ? b->closed_capacity * 2 : 64;
+		b->closed = weir_xrealloc(b->closed, b->closed_capacity * sizeof *b->closed);
+	}
+	b->closed[b->closed_count++] = (struct weir_closed_ref){stage, slot, cl};
+}
+
+static void level_begin(struct weir_worker *w, uint32_t level)
+{
+	struct point_run *pt = &w->st->point;
+	const struct weir_plan *pl = w->cf.plan;
+	pt->level = level;
+	pt->stage = pt->in_stage = 0;
+	while (pt->stage < pl->stage_count && pl->stages[pt->stage].level != level)
+		pt->stage++;
+	pt->in_stage = pt->stage;
+	pt->slot = 0;
+	pt->in_slot = pt->in_last = 0;
+	pt->closed = NULL;
+	pt->end_max = WEIR_TIME_UNSET;
+	pt->drained = false;
+	pt->produced = pt->consumed = false;
+	for (uint32_t s = pt->stage; s < pl->stage_count && pl->stages[s].level == level; s++)
+		weir_times_refresh(w->times, s);
+}
+
+/* Runs the stage branches of a filled fragment and sends it to every owner. */
+static void hand_over(struct weir_worker *w, struct weir_bundle *b, struct weir_fragment *fr)
+{
+	struct weir_worker_state *st = w->st;
+	for (uint32_t i = 0; i < fr->branch_count; i++) {
+		st->errors.count = 0;
+		st->counters.filtered += weir_fragment_run(fr, &st->fcf, i, &st->errors);
+		weir_worker_count_errors(w, b, w->cf.plan->stages[fr->stage].name, &st->errors, 0);
+	}
+	weir_worker_send_stage_fragment(w, fr);
+}
+
+/* The slot's closed windows, one generation at a time. False: no fragment is free, come again. */
+static bool hand_on_closed(struct weir_worker *w, struct weir_bundle *b, bool close_all)
+{
+	struct weir_worker_state *st = w->st;
+	struct point_run *pt = &st->point;
+	const struct weir_plan *pl = w->cf.plan;
+	const struct weir_plan_stage *ps = &pl->stages[pt->stage];
+	struct weir_slot *sl = w->slots[pt->stage][pt->slot];
+	int64_t task = weir_times_task(w->times, pt->stage, pt->slot);
+	for (;;) {
+		if (!pt->closed) {
+			pt->closed = weir_slot_close(sl, task, close_all, &pt->end_max);
+			pt->closed_row = 0;
+			if (!pt->closed)
+				return true;
+			st->counters.windows++;
+			if (st->has_stage_branch[pt->stage])
+				weir_closed_sort(pt->closed);
+		}
+		while (st->has_stage_branch[pt->stage] && pt->closed_row < weir_closed_count(pt->closed)) {
+			struct weir_fragment *fr = weir_worker_take_stage_fragment(w, pt->stage);
+			if (!fr)
+				return false;
+			fr->slot = pt->slot;
+			pt->closed_row += weir_closed_read(pt->closed, pt->closed_row, &fr->rows);
+			hand_over(w, b, fr);
+		}
+		bool kept = false;
+		for (uint32_t i = 0; i < ps->branch_count; i++) {
+			const struct weir_plan_branch *br = &pl->branches[ps->branches[i]];
+			if (br->to != WEIR_TO_SINK)
+				continue;
+			struct weir_chunk *c = weir_bundle_chunk(b);
+			c->output = br->target;
+			c->stage = pt->stage + 1;
+			c->slot = pt->slot;
+			c->seq = b->closed_count;
+			c->branch = ps->branches[i];
+			c->closed = pt->closed;
+			kept = true;
+		}
+		if (kept)
+			closed_keep(b, pt->stage, pt->slot, pt->closed);
+		else
+			weir_closed_release(sl, pt->closed);
+		pt->closed = NULL;
+	}
+}
+
+/* EMIT CHANGES: what changed since the last order point; then closed windows are dropped without a row. */
+static bool hand_on_changes(struct weir_worker *w, struct weir_bundle *b, bool close_all)
+{
+	struct weir_worker_state *st = w->st;
+	struct point_run *pt = &st->point;
+	struct weir_slot *sl = w->slots[pt->stage][pt->slot];
+	if (st->has_stage_branch[pt->stage]) {
+		for (;;) {
+			struct weir_fragment *fr = weir_worker_take_stage_fragment(w, pt->stage);
+			if (!fr)
+				return false;
+			fr->slot = pt->slot;
+			uint32_t n = weir_slot_changes(sl, &fr->rows);
+			if (n == 0) {
+				fr->rows.count = 0;
+				weir_worker_send_stage_fragment(w, fr); /* empty: the simplest way back to the pool */
+				break;
+			}
+			hand_over(w, b, fr);
+		}
+	} else {
+		weir_worker_flush_changes(w, b, pt->stage, pt->slot, b->seq);
+	}
+	int64_t task = weir_times_task(w->times, pt->stage, pt->slot);
+	struct weir_closed *cl;
+	while ((cl = weir_slot_close(sl, task, close_all, &pt->end_max)))
+		weir_closed_release(sl, cl);
+	return true;
+}
+
+static bool hand_on_last(struct weir_worker *w, bool bound)
+{
+	struct point_run *pt = &w->st->point;
+	const struct weir_plan_stage *ps = &w->cf.plan->stages[pt->stage];
+	if (!w->st->has_stage_branch[pt->stage])
+		return true;
+	struct weir_fragment *fr = weir_worker_take_stage_fragment(w, pt->stage);
+	if (!fr)
+		return false;
+	bool all_bound;
+	int64_t task = weir_times_task(w->times, pt->stage, pt->slot);
+	fr->slot = pt->slot;
+	fr->last = true;
+	fr->out = weir_times_slot_out(w->times, pt->stage, pt->slot, &all_bound) || bound;
+	fr->stage_time = task == WEIR_TIME_UNSET ? WEIR_TIME_UNSET : task - ps->hold_ms;
+	for (uint32_t i = 0; i < fr->branch_count; i++)
+		memset(fr->branches[i].start, 0, (w->cf.count + 1) * sizeof(uint32_t));
+	weir_worker_send_stage_fragment(w, fr);
+	return true;
+}
+
+/* One own slot of the level, or as much of it as fragments allow. True if something moved. */
+static bool hand_on(struct weir_worker *w, struct weir_bundle *b, const struct weir_input *in)
+{
+	struct weir_worker_state *st = w->st;
+	struct point_run *pt = &st->point;
+	const struct weir_plan *pl = w->cf.plan;
+	if (pt->stage >= pl->stage_count || pl->stages[pt->stage].level != pt->level) {
+		pt->produced = true;
+		return true;
+	}
+	const struct weir_plan_stage *ps = &pl->stages[pt->stage];
+	if (pt->slot >= ps->slot_count) {
+		pt->stage++;
+		pt->slot = 0;
+		return true;
+	}
+	if (!w->slots[pt->stage][pt->slot]) {
+		pt->slot++;
+		return true;
+	}
+	bool bound = false;
+	(void)weir_times_slot_out(w->times, pt->stage, pt->slot, &bound);
+	bool close_all = in->close_all || (bound && ps->exchange == WEIR_EXCHANGE_DIRECT);
+	if (!pt->drained) {
+		pt->drained = ps->def.changes ? hand_on_changes(w, b, close_all) : hand_on_closed(w, b, close_all);
+		if (!pt->drained)
+			return false;
+		if (close_all && pt->end_max != WEIR_TIME_UNSET)
+			weir_times_raise(w->times, pt->stage, pt->slot, pt->end_max + ps->def.grace_ms);
+		pt->end_max = WEIR_TIME_UNSET;
+	}
+	if (!hand_on_last(w, in->close_all))
+		return false;
+	pt->drained = false;
+	pt->slot++;
+	return true;
+}
+
+/* One fragment of the slot whose turn it is. True if something moved. */
+static bool take_in(struct weir_worker *w, struct weir_bundle *b)
+{
+	struct weir_worker_state *st = w->st;
+	struct point_run *pt = &st->point;
+	const struct weir_plan *pl = w->cf.plan;
+	while (pt->in_stage < pl->stage_count && pl->stages[pt->in_stage].level == pt->level &&
+	       !st->has_stage_branch[pt->in_stage])
+		pt->in_stage++;
+	if (pt->in_stage >= pl->stage_count || pl->stages[pt->in_stage].level != pt->level) {
+		pt->consumed = true;
+		return true;
+	}
+	uint32_t producer = weir_worker_of(w, pt->in_slot)->cf.id;
+	struct weir_fragment *fr = weir_ring_pop(&w->from_stage[producer]);
+	if (!fr)
+		return false;
+	WEIR_ASSERT(fr->stage == pt->in_stage && fr->slot == pt->in_slot);
+	for (uint32_t i = 0; i < fr->branch_count; i++) {
+		const struct weir_fragment_branch *fb = &fr->branches[i];
+		if (fr->rows.count && fb->start[w->cf.id + 1] > fb->start[w->cf.id]) {
+			struct weir_clock clock = weir_times_clock_up(w->times, pl->branches[fb->branch].target, fb->branch, fr->slot);
+			weir_worker_apply_rows(w, b, fr, fb, &clock);
+		}
+		if (fr->last)
+			weir_times_advance_up(w->times, fb->branch, fr->slot, fr->stage_time, fr->out);
+	}
+	if (fr->last && ++pt->in_slot == pl->stages[pt->in_stage].slot_count) {
+		pt->in_slot = 0;
+		pt->in_stage++;
+	}
+	weir_worker_fragment_return(w, fr, producer);
+	return true;
+}
+
+/* ---- the barrier ---- */
+
+struct delta_ctx {
+	struct weir_bundle *b;
+	uint32_t stage;
+};
+
+static void delta_put(struct delta_ctx *dc, uint32_t slot, int kind, uint32_t number, uint32_t part, const uint8_t *body,
+                      uint32_t bytes)
+{
+	struct weir_bundle *b = dc->b;
+	if (b->delta_count == b->delta_capacity) {
+		b->delta_capacity = b->delta_capacity ? b->delta_capacity * 2 : 256;
+		b->delta = weir_xrealloc(b->delta, b->delta_capacity * sizeof *b->delta);
+	}
+	struct weir_delta *d = &b->delta[b->delta_count++];
+	d->stage = dc->stage;
+	d->slot = slot;
+	d->kind = kind;
+	d->number = number;
+	d->part = part;
+	d->at = b->deltas.bytes;
+	d->bytes = bytes;
+	d->tombstone = body == NULL;
+	if (body)
+		weir_buf_put(&b->deltas, body, bytes);
+}
+
+static void delta_pack(void *ctx, uint32_t slot, uint32_t k, const uint8_t *body, uint32_t bytes)
+{
+	delta_put(ctx, slot, WEIR_DELTA_PACK, k, 0, body, bytes);
+}
+
+static void delta_page(void *ctx, uint32_t slot, uint32_t page, uint32_t part, const uint8_t *body, uint32_t bytes)
+{
+	delta_put(ctx, slot, WEIR_DELTA_PAGE, page, part, body, bytes);
+}
+
+static void barrier(struct weir_worker *w, struct weir_bundle *b, uint64_t epoch)
+{
+	const struct weir_plan *pl = w->cf.plan;
+	b->epoch = epoch;
+	for (uint32_t s = 0; s < pl->stage_count; s++) {
+		struct delta_ctx dc = {b, s};
+		struct weir_delta_sink sink = {&dc, delta_pack, delta_page};
+		for (uint32_t k = 0; k < pl->stages[s].slot_count; k++) {
+			if (!w->slots[s][k])
+				continue;
+			bool changed = weir_slot_barrier(w->slots[s][k], epoch, &sink);
+			if (b->mark_count == b->mark_capacity) {
+				b->mark_capacity = b->mark_capacity ? b->mark_capacity * 2 : 64;
+				b->marks = weir_xrealloc(b->marks, b->mark_capacity * sizeof *b->marks);
+			}
+			struct weir_slot_mark *m = &b->marks[b->mark_count++];
+			m->stage = s;
+			m->slot = k;
+			m->task_time = weir_times_task(w->times, s, k);
+			m->changed = changed;
+			m->at = b->deltas.bytes;
+			weir_slot_save(w->slots[s][k], &b->deltas);
+			m->bytes = (uint32_t)(b->deltas.bytes - m->at);
+		}
+	}
+}
+
+static void point_finish(struct weir_worker *w, struct weir_bundle *b, struct weir_input *in)
+{
+	struct weir_worker_state *st = w->st;
+	const struct weir_plan *pl = w->cf.plan;
+	b->seq = in->seq;
+	if (in->barrier)
+		barrier(w, b, in->epoch);
+	for (uint32_t p = 0; p < pl->partition_count; p++)
+		b->part_time[p] = weir_times_part(w->times, p);
+	b->counters = st->counters;
+	b->state_entries = 0;
+	for (uint32_t s = 0; s < pl->stage_count; s++)
+		for (uint32_t k = 0; k < pl->stages[s].slot_count; k++)
+			b->state_entries += w->slots[s][k] ? weir_slot_entries(w->slots[s][k]) : 0;
+	b->state_bytes = weir_arena_bytes(w->arena);
+	atomic_store_explicit(&w->state_bytes, b->state_bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&w->bundle_bytes, b->results.bytes + b->deltas.bytes, memory_order_relaxed);
+	st->last_seen |= in->last;
+	st->next_seq = in->seq + 1;
+	st->bundles_out++;
+	st->point.active = false;
+	st->pending_at = (st->pending_at + 1) % WORKER_PENDING_MAX;
+	st->pending_count--;
+	bool pushed = weir_ring_push(&w->bundle, b);
+	WEIR_ASSERT(pushed); /* as large as the pool */
+	weir_ring_publish(&w->bundle);
+	if (w->snap_park)
+		weir_park_wake(w->snap_park);
+	weir_worker_input_return(w, in);
+}
+
+bool weir_point_step(struct weir_worker *w)
+{
+	struct weir_worker_state *st = w->st;
+	struct point_run *pt = &st->point;
+	struct pending *pd = &st->pending[st->pending_at];
+	if (!pt->active) {
+		pt->active = true;
+		if (pd->input->advance_to != WEIR_TIME_UNSET)
+			weir_times_advance_all(w->times, pd->input->advance_to);
+		pd->bundle->seq = pd->input->seq;
+		level_begin(w, 1);
+	}
+	bool moved = false;
+	/* A bounded piece: about as much work as one batch, so that the other side of the rings is served in between. */
+	for (int i = 0; i < 8; i++) {
+		bool step = false;
+		if (!pt->produced)
+			step |= hand_on(w, pd->bundle, pd->input);
+		if (!pt->consumed)
+			step |= take_in(w, pd->bundle);
+		moved |= step;
+		if (pt->produced && pt->consumed) {
+			if (pt->level >= w->cf.plan->level_count) {
+				point_finish(w, pd->bundle, pd->input);
+				return true;
+			}
+			level_begin(w, pt->level + 1);
+			step = moved = true;
+		}
+		if (!step)
+			break;
+	}
+	return moved;
+}

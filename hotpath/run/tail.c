@@ -1,0 +1,339 @@
+/* tail.c: branches into sinks: rows to encoded results (tail.h). Runs on the worker for stage-0 and CHANGES rows, on snap
+ * for closed windows. */
+#include "hotpath/run/tail.h"
+
+#include <stdlib.h>
+
+struct weir_tail {
+	const struct weir_plan_branch *br;
+	const struct weir_plan_sink *sk;
+	const struct weir_output *ou;
+	void *printer; /* PRINT */
+	int64_t gap_ms; /* of the session state it reads, for windowed session keys */
+	struct weir_program *filter;
+	struct weir_program *project;
+	struct weir_program *project_key; /* key columns alone: deletes must not fail on a value expression */
+	struct weir_encoder *key_encoder;
+	struct weir_encoder *value_encoder;
+	const struct weir_col **out;      /* per sink column */
+	const struct weir_col **key_out;  /* per project_key expression */
+	struct weir_col *expanded;        /* per sink column */
+	struct weir_col *value_cols;      /* what the encoders take: columns side by side */
+	struct weir_col *key_cols;
+	struct weir_col *delete_key_cols;
+	const struct weir_col **in;       /* stage columns as pointers */
+	struct weir_sel pass, gone;
+	struct weir_row_errors errors;
+	struct weir_buf scratch_key, scratch_value;
+};
+
+const struct weir_col *weir_col_expand(struct weir_col *to, const struct weir_col *c, uint32_t count)
+{
+	if (!c->is_const)
+		return c;
+	if (!to->data)
+		weir_col_init(to, c->phys);
+	weir_col_clear_nulls(to);
+	to->is_const = false;
+	if (weir_col_is_null(c, 0)) {
+		for (uint32_t i = 0; i < count; i++)
+			weir_col_set_null(to, i);
+		return to;
+	}
+	size_t bytes = weir_phys_bytes(c->phys);
+	for (uint32_t i = 0; i < count; i++)
+		memcpy((uint8_t *)to->data + i * bytes, c->data, bytes);
+	return to;
+}
+
+static enum weir_err make_encoder(struct weir_encoder **out, const struct weir_plan_sink *sk,
+                                  const struct weir_format_options *fo, const uint32_t *columns, uint32_t count,
+                                  const char *strip, struct weir_diag **dg)
+{
+	struct weir_field *fields = weir_xcalloc(count + 1, sizeof *fields);
+	size_t prefix = strip ? strlen(strip) : 0;
+	for (uint32_t i = 0; i < count; i++) {
+		const char *name = sk->column_names[columns[i]];
+		fields[i].name = prefix && strncmp(name, strip, prefix) == 0 ? name + prefix : name;
+		fields[i].type = sk->column_types[columns[i]];
+		fields[i].ordinal = i;
+	}
+	enum weir_err err = weir_encoder_create(out, fo, fields, count, dg);
+	free(fields);
+	return err;
+}
+
+enum weir_err weir_tail_create(struct weir_tail **out, const struct weir_plan *pl, uint32_t branch,
+                               const struct weir_output *ou, struct weir_diag **dg)
+{
+	struct weir_tail *tl = weir_xcalloc(1, sizeof *tl);
+	const struct weir_plan_branch *br = tl->br = &pl->branches[branch];
+	const struct weir_plan_sink *sk = tl->sk = &pl->sinks[br->target];
+	tl->ou = ou;
+	uint32_t in_count = br->from == WEIR_FROM_STAGE ? pl->stages[br->origin].column_count : pl->scans[br->origin].column_count;
+	if (br->from == WEIR_FROM_STAGE)
+		tl->gap_ms = pl->stages[br->origin].def.gap_ms;
+	tl->out = weir_xcalloc(br->expr_count + 1, sizeof *tl->out);
+	tl->key_out = weir_xcalloc(br->expr_count + 1, sizeof *tl->key_out);
+	tl->expanded = weir_xcalloc(br->expr_count + 1, sizeof *tl->expanded);
+	tl->value_cols = weir_xcalloc(sk->value_count + 1, sizeof *tl->value_cols);
+	tl->key_cols = weir_xcalloc(sk->key_count + 1, sizeof *tl->key_cols);
+	tl->delete_key_cols = weir_xcalloc(sk->key_count + 1, sizeof *tl->delete_key_cols);
+	tl->in = weir_xcalloc(in_count + 1, sizeof *tl->in);
+	enum weir_err err = weir_program_create(&tl->project, br->exprs, br->expr_count, dg);
+	if (err == WEIR_OK && br->filter)
+		err = weir_program_create(&tl->filter, &br->filter, 1, dg);
+	if (err == WEIR_OK && sk->is_table && sk->has_key) {
+		const struct weir_expr **exprs = weir_xcalloc(sk->key_count + 3, sizeof *exprs);
+		uint32_t n = 0;
+		for (; n < sk->key_count; n++)
+			exprs[n] = br->exprs[sk->key_columns[n]];
+		if (sk->key_windowed) {
+			exprs[n++] = br->exprs[sk->window_start_column];
+			if (sk->window_end_column >= 0)
+				exprs[n++] = br->exprs[sk->window_end_column];
+		}
+		err = weir_program_create(&tl->project_key, exprs, n, dg);
+		free(exprs);
+	}
+	if (err == WEIR_OK && ou->kind == WEIR_OUTPUT_PRINT)
+		tl->printer = ou->print_open(ou->ctx);
+	if (err == WEIR_OK && ou->kind == WEIR_OUTPUT_TOPIC) {
+		const char *prefix = sk->table ? sk->table->options.key_fields_prefix : NULL;
+		err = make_encoder(&tl->value_encoder, sk, &sk->value_format, sk->value_columns, sk->value_count, NULL, dg);
+		if (err == WEIR_OK && sk->has_key)
+			err = make_encoder(&tl->key_encoder, sk, &sk->key_format, sk->key_columns, sk->key_count, prefix, dg);
+	}
+	if (err != WEIR_OK) {
+		weir_tail_destroy(tl);
+		return err;
+	}
+	*out = tl;
+	return WEIR_OK;
+}
+
+void weir_tail_destroy(struct weir_tail *tl)
+{
+	if (!tl)
+		return;
+	if (tl->printer)
+		tl->ou->print_close(tl->printer);
+	weir_program_destroy(tl->filter);
+	weir_program_destroy(tl->project);
+	weir_program_destroy(tl->project_key);
+	if (tl->key_encoder)
+		tl->key_encoder->destroy(tl->key_encoder);
+	if (tl->value_encoder)
+		tl->value_encoder->destroy(tl->value_encoder);
+	for (uint32_t i = 0; i < tl->br->expr_count; i++)
+		if (tl->expanded[i].data)
+			weir_col_fini(&tl->expanded[i]);
+	free(tl->out);
+	free(tl->key_out);
+	free(tl->expanded);
+	free(tl->value_cols);
+	free(tl->key_cols);
+	free(tl->delete_key_cols);
+	free(tl->in);
+	weir_buf_fini(&tl->scratch_key);
+	weir_buf_fini(&tl->scratch_value);
+	free(tl);
+}
+
+void weir_result_put(struct weir_buf *out, struct weir_slice key, struct weir_slice value, struct weir_slice headers,
+                     uint32_t header_count, int64_t timestamp, int32_t partition)
+{
+	struct weir_result head = {.key_bytes = key.data ? (uint32_t)key.bytes : UINT32_MAX,
+	                           .value_bytes = value.data ? (uint32_t)value.bytes : UINT32_MAX,
+	                           .headers_bytes = (uint32_t)headers.bytes,
+	                           .header_count = header_count,
+	                           .timestamp = timestamp,
+	                           .partition = partition};
+	weir_buf_put(out, &head, sizeof head);
+	if (key.data)
+		weir_buf_put(out, key.data, key.bytes);
+	if (value.data)
+		weir_buf_put(out, value.data, value.bytes);
+	weir_buf_put(out, headers.data, headers.bytes);
+}
+
+size_t weir_result_get(const struct weir_buf *b, size_t at, struct weir_result *head, const uint8_t **key,
+                       const uint8_t **value, const uint8_t **headers)
+{
+	memcpy(head, b->data + at, sizeof *head);
+	at += sizeof *head;
+	*key = head->key_bytes == UINT32_MAX ? NULL : b->data + at;
+	at += *key ? head->key_bytes : 0;
+	*value = head->value_bytes == UINT32_MAX ? NULL : b->data + at;
+	at += *value ? head->value_bytes : 0;
+	*headers = b->data + at;
+	return at + head->headers_bytes;
+}
+
+static int64_t to_ms(const struct weir_col *c, const struct weir_type *t, uint32_t row)
+{
+	return weir_floor_div(c->i64[row], weir_ticks_per_ms(t));
+}
+
+/* Key bytes of a row: the encoder's, and the window's bounds behind them where the key is windowed. */
+static void put_key(struct weir_tail *tl, const struct weir_col *key_cols, const struct weir_col *start,
+                    const struct weir_col *end, uint32_t row, struct weir_buf *out)
+{
+	const struct weir_plan_sink *sk = tl->sk;
+	tl->key_encoder->encode(tl->key_encoder, key_cols, row, out);
+	if (!sk->key_windowed)
+		return;
+	uint8_t bound[8];
+	if (end && tl->gap_ms > 0) { /* a session: its end as Kafka Streams writes it is the last record's time */
+		weir_store_be64(bound, (uint64_t)(to_ms(end, &sk->column_types[sk->window_end_column], row) - tl->gap_ms));
+		weir_buf_put(out, bound, sizeof bound);
+	}
+	weir_store_be64(bound, (uint64_t)to_ms(start, &sk->column_types[sk->window_start_column], row));
+	weir_buf_put(out, bound, sizeof bound);
+}
+
+/* Encodes row of tl->out (or, deleted, of the key columns alone) as one result. Reserves the head and fills it in after,
+ * so that key and value are written straight into out. */
+static void put_row(struct weir_tail *tl, uint32_t row, bool deleted, int64_t time, uint32_t slot, struct weir_buf *out)
+{
+	const struct weir_plan_sink *sk = tl->sk;
+	size_t at = out->bytes;
+	struct weir_result head = {.key_bytes = UINT32_MAX, .value_bytes = UINT32_MAX, .timestamp = time, .partition = -1};
+	weir_buf_room(out, sizeof head);
+	out->bytes += sizeof head;
+	if (sk->has_key) {
+		size_t from = out->bytes;
+		const struct weir_col *start, *end;
+		if (deleted) {
+			start = sk->key_windowed ? tl->key_out[sk->key_count] : NULL;
+			end = sk->key_windowed && sk->window_end_column >= 0 ? tl->key_out[sk->key_count + 1] : NULL;
+		} else {
+			start = sk->key_windowed ? tl->out[sk->window_start_column] : NULL;
+			end = sk->key_windowed && sk->window_end_column >= 0 ? tl->out[sk->window_end_column] : NULL;
+		}
+		put_key(tl, deleted ? tl->delete_key_cols : tl->key_cols, start, end, row, out);
+		head.key_bytes = (uint32_t)(out->bytes - from);
+	} else {
+		head.partition = (int32_t)(slot % tl->ou->partitions);
+	}
+	if (!deleted) {
+		size_t from = out->bytes;
+		tl->value_encoder->encode(tl->value_encoder, tl->value_cols, row, out);
+		head.value_bytes = (uint32_t)(out->bytes - from);
+		if (sk->timestamp_column >= 0 && !weir_col_is_null(tl->out[sk->timestamp_column], row))
+			head.timestamp = to_ms(tl->out[sk->timestamp_column], &sk->column_types[sk->timestamp_column], row);
+	}
+	memcpy(out->data + at, &head, sizeof head);
+}
+
+/* Runs the projection over sel and lines its columns up for the encoders. */
+static void project(struct weir_tail *tl, const struct weir_col *const *in, struct weir_sel *sel, uint32_t count,
+                    struct weir_scratch *scratch)
+{
+	const struct weir_plan_sink *sk = tl->sk;
+	weir_program_run(tl->project, in, sel, scratch, tl->out, &tl->errors);
+	for (uint32_t c = 0; c < tl->br->expr_count; c++)
+		tl->out[c] = weir_col_expand(&tl->expanded[c], tl->out[c], count);
+	for (uint32_t i = 0; i < sk->value_count; i++)
+		tl->value_cols[i] = *tl->out[sk->value_columns[i]];
+	for (uint32_t i = 0; i < sk->key_count; i++)
+		tl->key_cols[i] = *tl->out[sk->key_columns[i]];
+}
+
+struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_col *const *in, const struct weir_sel *sel,
+                                       const int64_t *time, uint32_t slot, struct weir_scratch *scratch,
+                                       struct weir_buf *out)
+{
+	struct weir_tail_done done = {.errors = &tl->errors};
+	tl->errors.count = 0;
+	tl->pass.count = sel->count;
+	memcpy(tl->pass.row, sel->row, sel->count * sizeof *sel->row);
+	if (tl->filter)
+		done.filtered = weir_program_filter(tl->filter, in, &tl->pass, scratch, &tl->errors);
+	if (tl->pass.count == 0)
+		return done;
+	project(tl, in, &tl->pass, tl->pass.row[tl->pass.count - 1] + 1u, scratch);
+	for (uint32_t i = 0; i < tl->pass.count; i++) {
+		uint32_t row = tl->pass.row[i];
+		if (tl->ou->kind == WEIR_OUTPUT_TOPIC) {
+			put_row(tl, row, false, time[row], slot, out);
+		} else if (tl->ou->kind == WEIR_OUTPUT_PRINT) {
+			tl->scratch_value.bytes = 0;
+			tl->ou->print(tl->printer, tl->value_cols, row, WEIR_OP_INSERT, &tl->scratch_value);
+			weir_result_put(out, (struct weir_slice){0}, (struct weir_slice){tl->scratch_value.data, tl->scratch_value.bytes},
+			                (struct weir_slice){0}, 0, time[row], 0);
+		}
+	}
+	done.results = tl->pass.count;
+	return done;
+}
+
+/* Splits the rows: those that pass go to tl->pass; those that are deleted, or fail the filter after having been emitted,
+ * to tl->gone; the rest are dropped. */
+static uint32_t split_changes(struct weir_tail *tl, struct weir_slot *sl, struct weir_rows *rows)
+{
+	tl->pass.count = tl->gone.count = 0;
+	for (uint32_t i = 0; i < rows->count; i++)
+		if (rows->op[i] != WEIR_OP_DELETE)
+			tl->pass.row[tl->pass.count++] = (uint16_t)i;
+	uint32_t filtered = 0;
+	if (tl->filter)
+		filtered = weir_program_filter(tl->filter, tl->in, &tl->pass, &rows->scratch, &tl->errors);
+	for (uint32_t i = 0, p = 0; i < rows->count; i++) {
+		bool pass = p < tl->pass.count && tl->pass.row[p] == i;
+		p += pass;
+		bool gone = rows->op[i] == WEIR_OP_DELETE || (!pass && rows->op[i] == WEIR_OP_UPDATE);
+		if (gone)
+			tl->gone.row[tl->gone.count++] = (uint16_t)i;
+		if (rows->op[i] != WEIR_OP_DELETE && rows->entry[i])
+			weir_slot_set_emitted(sl, rows->entry[i], pass);
+	}
+	return filtered;
+}
+
+struct weir_tail_done weir_tail_changes(struct weir_tail *tl, struct weir_slot *sl, struct weir_rows *rows, uint32_t slot,
+                                        struct weir_buf *out)
+{
+	struct weir_tail_done done = {.errors = &tl->errors};
+	tl->errors.count = 0;
+	for (uint32_t c = 0; c < rows->col_count; c++)
+		tl->in[c] = &rows->cols[c];
+	done.filtered = split_changes(tl, sl, rows);
+	if (tl->ou->kind == WEIR_OUTPUT_BLACKHOLE) {
+		done.results = tl->pass.count + tl->gone.count;
+		return done;
+	}
+	if (tl->ou->kind == WEIR_OUTPUT_PRINT) {
+		struct weir_sel all;
+		weir_sel_all(&all, rows->count);
+		project(tl, tl->in, &all, rows->count, &rows->scratch);
+	} else {
+		if (tl->pass.count)
+			project(tl, tl->in, &tl->pass, rows->count, &rows->scratch);
+		if (tl->gone.count && tl->project_key) {
+			struct weir_sel gone = tl->gone;
+			weir_program_run(tl->project_key, tl->in, &gone, &rows->scratch, tl->key_out, &tl->errors);
+			for (uint32_t k = 0; k < tl->sk->key_count; k++)
+				tl->delete_key_cols[k] = *tl->key_out[k];
+		}
+	}
+	for (uint32_t i = 0, p = 0, g = 0; i < rows->count; i++) {
+		bool pass = p < tl->pass.count && tl->pass.row[p] == i;
+		bool gone = g < tl->gone.count && tl->gone.row[g] == i;
+		p += pass;
+		g += gone;
+		if (!pass && !gone)
+			continue;
+		if (tl->ou->kind == WEIR_OUTPUT_TOPIC) {
+			put_row(tl, i, gone, rows->time[i], slot, out);
+		} else {
+			tl->scratch_value.bytes = 0;
+			tl->ou->print(tl->printer, tl->value_cols, i, gone ? WEIR_OP_DELETE : (enum weir_op)rows->op[i],
+			              &tl->scratch_value);
+			weir_result_put(out, (struct weir_slice){0}, (struct weir_slice){tl->scratch_value.data, tl->scratch_value.bytes},
+			                (struct weir_slice){0}, 0, rows->time[i], 0);
+		}
+		done.results++;
+	}
+	return done;
+}

@@ -1,0 +1,645 @@
+/* worker.c: stage 0 and the folding of fragments into slots (worker.h); order points are in point.c. @thread worker */
+#include "hotpath/run/worker_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void pool_put(struct fragment_pool *fp, struct weir_fragment *fr)
+{
+	fp->free[fp->free_count++] = fr;
+}
+
+static struct weir_fragment *pool_take(struct fragment_pool *fp)
+{
+	return fp->free_count ? fp->free[--fp->free_count] : NULL;
+}
+
+static enum weir_err pool_fill(struct fragment_pool *fp, struct weir_worker *w, bool scan, uint32_t index, uint32_t count,
+                               struct weir_diag **dg)
+{
+	fp->free = weir_xcalloc(count, sizeof *fp->free);
+	fp->all = weir_xcalloc(count, sizeof *fp->all);
+	for (uint32_t i = 0; i < count; i++) {
+		enum weir_err err = scan ? weir_fragment_create_scan(&fp->all[i], &w->st->fcf, index, dg)
+		                         : weir_fragment_create_stage(&fp->all[i], &w->st->fcf, index, dg);
+		if (err != WEIR_OK)
+			return err;
+		fp->all_count++;
+		pool_put(fp, fp->all[i]);
+	}
+	return WEIR_OK;
+}
+
+static void pool_free(struct fragment_pool *fp)
+{
+	for (uint32_t i = 0; i < fp->all_count; i++)
+		weir_fragment_destroy(fp->all[i]);
+	free(fp->free);
+	free(fp->all);
+}
+
+static void rings_init(struct weir_worker *w, uint32_t fragments)
+{
+	const struct weir_plan *pl = w->cf.plan;
+	weir_ring_init(&w->input, w->cf.input_capacity);
+	weir_ring_init(&w->input_back, w->cf.input_capacity);
+	weir_ring_init(&w->bundle, w->cf.bundles);
+	weir_ring_init(&w->bundle_back, w->cf.bundles);
+	w->from = weir_xcalloc(w->cf.count, sizeof *w->from);
+	w->from_stage = weir_xcalloc(w->cf.count, sizeof *w->from_stage);
+	w->back = weir_xcalloc(w->cf.count, sizeof *w->back);
+	uint32_t scans = fragments * (pl->scan_count ? pl->scan_count : 1);
+	uint32_t stages = fragments * (pl->stage_count ? pl->stage_count : 1);
+	for (uint32_t i = 0; i < w->cf.count; i++) {
+		weir_ring_init(&w->from[i], scans);
+		weir_ring_init(&w->from_stage[i], stages);
+		weir_ring_init(&w->back[i], scans + stages);
+	}
+}
+
+static enum weir_err state_fill(struct weir_worker *w, struct weir_diag **dg)
+{
+	struct weir_worker_state *st = w->st;
+	const struct weir_plan *pl = w->cf.plan;
+	enum weir_err err = WEIR_OK;
+	st->scan_pool = weir_xcalloc(pl->scan_count + 1, sizeof *st->scan_pool);
+	st->stage_pool = weir_xcalloc(pl->stage_count + 1, sizeof *st->stage_pool);
+	st->tails = weir_xcalloc(pl->branch_count + 1, sizeof *st->tails);
+	st->has_stage_branch = weir_xcalloc(pl->stage_count + 1, sizeof *st->has_stage_branch);
+	st->stage_branches = weir_xcalloc(pl->stage_count + 1, sizeof *st->stage_branches);
+	for (uint32_t b = 0; b < pl->branch_count && err == WEIR_OK; b++) {
+		const struct weir_plan_branch *br = &pl->branches[b];
+		if (br->to == WEIR_TO_STAGE && br->from == WEIR_FROM_STAGE) {
+			st->has_stage_branch[br->origin] = true;
+			st->stage_branches[br->origin]++;
+		}
+		/* Closed windows are encoded by snap; everything else here. */
+		if (br->to == WEIR_TO_SINK && (br->from == WEIR_FROM_SCAN || pl->stages[br->origin].def.changes))
+			err = weir_tail_create(&st->tails[b], pl, b, &w->cf.outputs[br->target], dg);
+	}
+	for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++)
+		err = pool_fill(&st->scan_pool[s], w, true, s, st->inline_apply ? 1 : w->cf.fragments, dg);
+	for (uint32_t s = 0; s < pl->stage_count && err == WEIR_OK; s++)
+		if (st->has_stage_branch[s])
+			err = pool_fill(&st->stage_pool[s], w, false, s, w->cf.fragments, dg);
+	return err;
+}
+
+enum weir_err weir_worker_create(struct weir_worker **out, const struct weir_worker_conf *cf, struct weir_diag **dg)
+{
+	const struct weir_plan *pl = cf->plan;
+	struct weir_worker *w = aligned_alloc(WEIR_CACHE_LINE, weir_align_up(sizeof *w, WEIR_CACHE_LINE));
+	if (!w)
+		return weir_diag_set(dg, WEIR_E_NOMEM, "no memory for a worker");
+	memset(w, 0, sizeof *w);
+	w->cf = *cf;
+	w->park.fd = -1;
+	struct weir_worker_state *st = w->st = weir_xcalloc(1, sizeof *st);
+	st->fcf = (struct weir_fragment_conf){.plan = pl, .worker_count = cf->count, .routes = cf->routes};
+	const struct weir_route *rt = weir_routes_read(cf->routes);
+	st->inline_apply = cf->count == 1 || pl->route_direct;
+	rings_init(w, cf->fragments);
+	w->times = weir_times_create(pl);
+	w->arena = weir_arena_create();
+	w->slots = weir_xcalloc(pl->stage_count + 1, sizeof *w->slots);
+	for (uint32_t s = 0; s < pl->stage_count; s++) {
+		w->slots[s] = weir_xcalloc(pl->stages[s].slot_count, sizeof **w->slots);
+		for (uint32_t k = 0; k < pl->stages[s].slot_count; k++)
+			if (rt->owner[k] == cf->id)
+				w->slots[s][k] = weir_slot_create(&pl->stages[s].def, k, w->arena);
+	}
+	st->all_bundle = weir_xcalloc(cf->bundles, sizeof *st->all_bundle);
+	st->free_bundle = weir_xcalloc(cf->bundles, sizeof *st->free_bundle);
+	for (uint32_t i = 0; i < cf->bundles; i++) {
+		st->all_bundle[i] = weir_xcalloc(1, sizeof **st->all_bundle);
+		st->all_bundle[i]->part_time = weir_xcalloc(pl->partition_count + 1, sizeof(int64_t));
+		st->free_bundle[st->free_bundle_count++] = st->all_bundle[i];
+	}
+	enum weir_err err = state_fill(w, dg);
+	if (err != WEIR_OK) {
+		weir_worker_destroy(w);
+		return err;
+	}
+	*out = w;
+	return WEIR_OK;
+}
+
+void weir_worker_destroy(struct weir_worker *w)
+{
+	if (!w)
+		return;
+	struct weir_worker_state *st = w->st;
+	const struct weir_plan *pl = w->cf.plan;
+	for (uint32_t i = 0; i < w->cf.bundles; i++) {
+		struct weir_bundle *b = st->all_bundle[i];
+		for (uint32_t c = 0; c < b->closed_count; c++)
+			weir_closed_release(w->slots[b->closed[c].stage][b->closed[c].slot], b->closed[c].closed);
+		weir_buf_fini(&b->results);
+		weir_buf_fini(&b->deltas);
+		free(b->chunks);
+		free(b->closed);
+		free(b->delta);
+		free(b->marks);
+		free(b->part_time);
+		free(b);
+	}
+	if (st->point.closed)
+		weir_closed_release(w->slots[st->point.stage][st->point.slot], st->point.closed);
+	for (uint32_t s = 0; s < pl->scan_count && st->scan_pool; s++)
+		pool_free(&st->scan_pool[s]);
+	for (uint32_t s = 0; s < pl->stage_count && st->stage_pool; s++)
+		pool_free(&st->stage_pool[s]);
+	for (uint32_t b = 0; b < pl->branch_count && st->tails; b++)
+		weir_tail_destroy(st->tails[b]);
+	if (st->rows_ready)
+		weir_rows_fini(&st->rows);
+	for (uint32_t s = 0; s < pl->stage_count; s++) {
+		for (uint32_t k = 0; k < pl->stages[s].slot_count; k++)
+			if (w->slots[s][k])
+				weir_slot_destroy(w->slots[s][k]);
+		free(w->slots[s]);
+	}
+	free(w->slots);
+	weir_arena_destroy(w->arena);
+	weir_times_destroy(w->times);
+	for (uint32_t i = 0; i < w->cf.count; i++) {
+		weir_ring_fini(&w->from[i]);
+		weir_ring_fini(&w->from_stage[i]);
+		weir_ring_fini(&w->back[i]);
+	}
+	weir_ring_fini(&w->input);
+	weir_ring_fini(&w->input_back);
+	weir_ring_fini(&w->bundle);
+	weir_ring_fini(&w->bundle_back);
+	free(w->from);
+	free(w->from_stage);
+	free(w->back);
+	free(st->scan_pool);
+	free(st->stage_pool);
+	free(st->tails);
+	free(st->has_stage_branch);
+	free(st->stage_branches);
+	free(st->all_bundle);
+	free(st->free_bundle);
+	free(st);
+	weir_park_fini(&w->park);
+	free(w);
+}
+
+/* ---- bundles ---- */
+
+struct weir_chunk *weir_bundle_chunk(struct weir_bundle *b)
+{
+	if (b->chunk_count == b->chunk_capacity) {
+		b->chunk_capacity = b->chunk_capacity ? b->chunk_capacity * 2 : 64;
+		b->chunks = weir_xrealloc(b->chunks, b->chunk_capacity * sizeof *b->chunks);
+	}
+	struct weir_chunk *c = &b->chunks[b->chunk_count++];
+	memset(c, 0, sizeof *c);
+	c->at = b->results.bytes;
+	return c;
+}
+
+static void bundle_reset(struct weir_bundle *b, uint32_t parts)
+{
+	b->seq = b->epoch = 0;
+	b->results.bytes = b->deltas.bytes = 0;
+	b->chunk_count = b->delta_count = b->mark_count = b->closed_count = 0;
+	b->refusal_count = 0;
+	b->refusals = 0;
+	b->fail = b->committed = false;
+	for (uint32_t p = 0; p < parts; p++)
+		b->part_time[p] = WEIR_TIME_UNSET;
+}
+
+/* Bundles that snap is done with: closed windows go back to their slots, committed images count. */
+static bool take_bundles(struct weir_worker *w)
+{
+	struct weir_worker_state *st = w->st;
+	struct weir_bundle *b;
+	bool any = false;
+	while ((b = weir_ring_pop(&w->bundle_back))) {
+		for (uint32_t c = 0; c < b->closed_count; c++)
+			weir_closed_release(w->slots[b->closed[c].stage][b->closed[c].slot], b->closed[c].closed);
+		if (b->committed && b->epoch)
+			for (uint32_t s = 0; s < w->cf.plan->stage_count; s++)
+				for (uint32_t k = 0; k < w->cf.plan->stages[s].slot_count; k++)
+					if (w->slots[s][k])
+						weir_slot_committed(w->slots[s][k], b->epoch);
+		atomic_fetch_sub_explicit(&w->bundle_bytes, b->results.bytes + b->deltas.bytes, memory_order_relaxed);
+		bundle_reset(b, w->cf.plan->partition_count);
+		st->free_bundle[st->free_bundle_count++] = b;
+		st->bundles_out--;
+		any = true;
+	}
+	if (any && st->last_seen && st->bundles_out == 0 && !st->point.active && st->pending_count == 0)
+		atomic_store_explicit(&w->done, true, memory_order_release);
+	return any;
+}
+
+static struct weir_bundle *bundle_current(struct weir_worker *w)
+{
+	struct weir_worker_state *st = w->st;
+	if (!st->current && st->free_bundle_count)
+		st->current = st->free_bundle[--st->free_bundle_count];
+	return st->current;
+}
+
+/* The bundle of the first order point that has not run: what is applied now belongs to it. */
+static struct weir_bundle *bundle_next_point(struct weir_worker *w)
+{
+	struct weir_worker_state *st = w->st;
+	for (uint32_t i = 0; i < st->pending_count; i++) {
+		struct weir_bundle *b = st->pending[(st->pending_at + i) % WORKER_PENDING_MAX].bundle;
+		if (b)
+			return b;
+	}
+	return bundle_current(w);
+}
+
+/* ---- refused and late records ---- */
+
+void weir_worker_refuse(struct weir_worker *w, struct weir_bundle *b, const char *place, enum weir_reason reason,
+                        const char *field, const char *detail)
+{
+	w->st->counters.rejected++;
+	w->st->counters.by_reason[reason]++;
+	b->refusals++;
+	if (b->refusal_count < WEIR_REFUSALS_MAX)
+		snprintf(b->refusal[b->refusal_count++].text, sizeof b->refusal->text, "%s: %s%s%s%s%s", place,
+		         weir_reason_name(reason), field ? ": field " : "", field ? field : "", detail ? ": " : "",
+		         detail ? detail : "");
+}
+
+static void put_varint(struct weir_buf *b, int64_t v)
+{
+	uint64_t z = ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
+	for (; z >= 0x80; z >>= 7)
+		weir_buf_put_byte(b, (uint8_t)(z | 0x80));
+	weir_buf_put_byte(b, (uint8_t)z);
+}
+
+static void put_header(struct weir_buf *b, const char *name, const char *value)
+{
+	put_varint(b, (int64_t)strlen(name));
+	weir_buf_puts(b, name);
+	put_varint(b, (int64_t)strlen(value));
+	weir_buf_puts(b, value);
+}
+
+/* The original record with weir's headers behind its own, as one chunk of `output`. Cold: bad and late records are few. */
+static void put_original(struct weir_worker *w, struct weir_bundle *b, const struct weir_input *in, uint32_t row,
+                         uint32_t output, uint32_t stage, uint32_t slot, const char *reason, const char *stage_name)
+{
+	const struct weir_record *r = &in->records[row];
+	struct weir_buf h = {0};
+	char number[32];
+	weir_buf_put(&h, r->headers, r->headers_bytes);
+	put_header(&h, "weir-error-reason", reason);
+	put_header(&h, "weir-error-topic", in->topic);
+	snprintf(number, sizeof number, "%u", in->topic_partition);
+	put_header(&h, "weir-error-partition", number);
+	snprintf(number, sizeof number, "%lld", (long long)r->offset);
+	put_header(&h, "weir-error-offset", number);
+	put_header(&h, "weir-error-stage", stage_name);
+	struct weir_chunk *c = weir_bundle_chunk(b);
+	c->output = output;
+	c->stage = stage;
+	c->slot = slot;
+	c->seq = in->seq;
+	c->branch = row;
+	c->results = 1;
+	weir_result_put(&b->results, (struct weir_slice){r->key, r->key_bytes}, (struct weir_slice){r->value, r->value_bytes},
+	                (struct weir_slice){h.data, h.bytes}, r->header_count + 5, r->timestamp,
+	                (int32_t)(in->topic_partition % w->cf.outputs[output].partitions));
+	c->bytes = b->results.bytes - c->at;
+	w->st->counters.results++;
+	weir_buf_fini(&h);
+}
+
+static void refuse_records(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr,
+                           const struct weir_row_errors *errors, uint32_t from, const char *stage_name)
+{
+	const struct weir_input *in = fr->input;
+	const struct weir_scan_policy *policy = &w->cf.policies[fr->scan];
+	for (uint32_t i = from; i < errors->count; i++) {
+		const struct weir_row_error *e = &errors->e[i];
+		const struct weir_record *r = &in->records[e->row];
+		char place[160];
+		if (e->at != UINT32_MAX)
+			snprintf(place, sizeof place, "%s-%u offset %lld byte %u", in->topic, in->topic_partition, (long long)r->offset,
+			         e->at);
+		else
+			snprintf(place, sizeof place, "%s-%u offset %lld", in->topic, in->topic_partition, (long long)r->offset);
+		if (policy->errors == WEIR_ERRORS_FAIL)
+			b->fail = true;
+		weir_worker_refuse(w, b, place, e->reason, e->field, e->detail);
+		if (policy->errors == WEIR_ERRORS_DEAD_LETTER && policy->dead_letter >= 0)
+			put_original(w, b, in, e->row, (uint32_t)policy->dead_letter, 0, fr->part, weir_reason_name(e->reason),
+			             stage_name);
+	}
+}
+
+void weir_worker_count_errors(struct weir_worker *w, struct weir_bundle *b, const char *stage_name,
+                              const struct weir_row_errors *errors, uint32_t from)
+{
+	for (uint32_t i = from; i < errors->count; i++)
+		weir_worker_refuse(w, b, stage_name, errors->e[i].reason, errors->e[i].field, errors->e[i].detail);
+}
+
+/* ---- stage 0 ---- */
+
+/* Decodes fr->input and runs what belongs to stage 0: rows for sinks are encoded at once, in the order of the records. */
+static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
+{
+	struct weir_worker_state *st = w->st;
+	const struct weir_plan *pl = w->cf.plan;
+	const struct weir_plan_scan *sc = &pl->scans[fr->scan];
+	struct weir_bundle *b = st->current;
+	weir_fragment_decode(fr, pl);
+	st->counters.read += fr->input->count;
+	if (fr->errors.count)
+		refuse_records(w, b, fr, &fr->errors, 0, sc->name);
+	for (uint32_t i = 0; i < fr->branch_count; i++) {
+		st->errors.count = 0;
+		st->counters.filtered += weir_fragment_run(fr, &st->fcf, i, &st->errors);
+		if (st->errors.count)
+			refuse_records(w, b, fr, &st->errors, 0, pl->stages[pl->branches[fr->branches[i].branch].target].name);
+	}
+	for (uint32_t i = 0; i < sc->branch_count; i++) {
+		struct weir_tail *tl = st->tails[sc->branches[i]];
+		if (!tl)
+			continue;
+		size_t at = b->results.bytes;
+		struct weir_tail_done done = weir_tail_stream(tl, fr->col_ptrs, &fr->sel, fr->time, fr->input->partition,
+		                                              &fr->scratch, &b->results);
+		st->counters.filtered += done.filtered;
+		st->counters.applied += done.results;
+		if (done.results) {
+			struct weir_chunk *c = weir_bundle_chunk(b);
+			c->output = pl->branches[sc->branches[i]].target;
+			c->slot = fr->part;
+			c->seq = fr->seq;
+			c->branch = sc->branches[i];
+			c->results = done.results;
+			c->at = at;
+			c->bytes = b->results.bytes - at;
+			st->counters.results += done.results;
+		}
+		if (done.errors->count)
+			refuse_records(w, b, fr, done.errors, 0, pl->sinks[pl->branches[sc->branches[i]].target].name);
+	}
+}
+
+/* ---- state ---- */
+
+void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot, uint64_t seq)
+{
+	struct weir_worker_state *st = w->st;
+	const struct weir_plan *pl = w->cf.plan;
+	const struct weir_plan_stage *ps = &pl->stages[stage];
+	if (st->rows_ready && st->rows_stage != stage) {
+		weir_rows_fini(&st->rows);
+		st->rows_ready = false;
+	}
+	if (!st->rows_ready) {
+		weir_rows_init(&st->rows, &ps->def);
+		st->rows_ready = true;
+		st->rows_stage = stage;
+	}
+	while (weir_slot_changes(w->slots[stage][slot], &st->rows)) {
+		st->counters.agg_errors += st->rows.agg_errors;
+		for (uint32_t i = 0; i < ps->branch_count; i++) {
+			struct weir_tail *tl = st->tails[ps->branches[i]];
+			if (!tl)
+				continue;
+			size_t at = b->results.bytes;
+			struct weir_tail_done done = weir_tail_changes(tl, w->slots[stage][slot], &st->rows, slot, &b->results);
+			if (done.results) {
+				struct weir_chunk *c = weir_bundle_chunk(b);
+				c->output = pl->branches[ps->branches[i]].target;
+				c->stage = stage + 1;
+				c->slot = slot;
+				c->seq = seq;
+				c->branch = ps->branches[i];
+				c->results = done.results;
+				c->at = at;
+				c->bytes = b->results.bytes - at;
+				st->counters.results += done.results;
+			}
+			weir_worker_count_errors(w, b, ps->name, done.errors, 0);
+		}
+	}
+}
+
+static void count_late(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr, uint32_t stage)
+{
+	struct weir_worker_state *st = w->st;
+	st->counters.late += st->applied.late;
+	st->counters.by_reason[WEIR_REASON_LATE] += st->applied.late;
+	if (!fr->input || w->cf.policies[fr->scan].late < 0)
+		return;
+	for (uint32_t i = 0; i < st->applied.late; i++)
+		put_original(w, b, fr->input, st->applied.late_row[i], (uint32_t)w->cf.policies[fr->scan].late, stage + 1, 0, "late",
+		             w->cf.plan->stages[stage].name);
+}
+
+/* Folds this worker's rows of a fragment branch into its slots. */
+void weir_worker_apply_rows(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr,
+                            const struct weir_fragment_branch *fb, const struct weir_clock *clock)
+{
+	struct weir_worker_state *st = w->st;
+	uint32_t stage = w->cf.plan->branches[fb->branch].target;
+	const struct weir_state_def *def = &w->cf.plan->stages[stage].def;
+	const uint16_t *rows = fb->rows + fb->start[w->cf.id];
+	uint32_t count = fb->start[w->cf.id + 1] - fb->start[w->cf.id];
+	bool each = def->changes && !w->cf.emit_coalesce;
+	for (uint32_t i = 0; i < count; i += each ? 1 : count) {
+		weir_state_apply(def, w->slots[stage], &fb->keyed, rows + i, each ? 1 : count, clock, &st->applied);
+		st->counters.applied += st->applied.applied;
+		st->counters.late_windows += st->applied.late_windows;
+		if (st->applied.late)
+			count_late(w, b, fr, stage);
+		if (each)
+			weir_worker_flush_changes(w, b, stage, fb->keyed.slot[rows[i]], fr->seq);
+	}
+}
+
+/* Applies a stage-0 fragment: every owner sees every fragment, if only for the time it carries. */
+static void apply_scan_fragment(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr)
+{
+	for (uint32_t i = 0; i < fr->branch_count; i++) {
+		const struct weir_fragment_branch *fb = &fr->branches[i];
+		if (fb->start[w->cf.id + 1] == fb->start[w->cf.id])
+			continue;
+		struct weir_clock clock = weir_times_clock(w->times, w->cf.plan->branches[fb->branch].target, fr->input->partition,
+		                                           fr->part);
+		weir_worker_apply_rows(w, b, fr, fb, &clock);
+	}
+	weir_times_advance(w->times, fr->scan, fr->part, fr->time_max);
+}
+
+/* ---- the loop ---- */
+
+void weir_worker_input_return(struct weir_worker *w, struct weir_input *in)
+{
+	bool pushed = weir_ring_push(&w->input_back, in);
+	WEIR_ASSERT(pushed); /* as large as the number of inputs outstanding */
+	weir_ring_publish(&w->input_back);
+	if (w->io_park)
+		weir_park_wake(w->io_park);
+}
+
+static void fragment_done(struct weir_worker *w, struct weir_fragment *fr)
+{
+	if (fr->input) {
+		weir_worker_input_return(w, fr->input);
+		fr->input = NULL;
+		pool_put(&w->st->scan_pool[fr->scan], fr);
+	} else {
+		pool_put(&w->st->stage_pool[fr->stage], fr);
+	}
+}
+
+static bool take_fragments_back(struct weir_worker *w)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < w->cf.count; i++) {
+		struct weir_fragment *fr;
+		while ((fr = weir_ring_pop(&w->back[i]))) {
+			any = true;
+			if (--fr->outstanding == 0)
+				fragment_done(w, fr);
+		}
+	}
+	return any;
+}
+
+static void fragment_send(struct weir_worker *w, struct weir_fragment *fr, bool stage)
+{
+	fr->outstanding = w->cf.count;
+	for (uint32_t i = 0; i < w->cf.count; i++) {
+		struct weir_worker *to = w->peers[i];
+		struct weir_ring *rg = stage ? &to->from_stage[w->cf.id] : &to->from[w->cf.id];
+		bool pushed = weir_ring_push(rg, fr);
+		WEIR_ASSERT(pushed); /* as large as the pool */
+		weir_ring_publish(rg);
+		if (to != w)
+			weir_park_wake(&to->park);
+	}
+}
+
+void weir_worker_fragment_return(struct weir_worker *w, struct weir_fragment *fr, uint32_t producer)
+{
+	struct weir_worker *to = w->peers[producer];
+	bool pushed = weir_ring_push(&to->back[w->cf.id], fr);
+	WEIR_ASSERT(pushed);
+	weir_ring_publish(&to->back[w->cf.id]);
+	if (to != w)
+		weir_park_wake(&to->park);
+}
+
+struct weir_fragment *weir_worker_take_stage_fragment(struct weir_worker *w, uint32_t stage)
+{
+	struct weir_fragment *fr = pool_take(&w->st->stage_pool[stage]);
+	if (fr) {
+		fr->rows.count = 0;
+		fr->last = fr->out = false;
+		fr->stage_time = WEIR_TIME_UNSET;
+		weir_scratch_reset(&fr->scratch);
+	}
+	return fr;
+}
+
+void weir_worker_send_stage_fragment(struct weir_worker *w, struct weir_fragment *fr)
+{
+	fragment_send(w, fr, true);
+}
+
+/* One input: a batch is decoded (and, inline, applied), a control joins the queue. */
+static bool decode_step(struct weir_worker *w)
+{
+	struct weir_worker_state *st = w->st;
+	struct weir_input *in = weir_ring_front(&w->input);
+	if (!in || !bundle_current(w))
+		return false;
+	if (in->kind != WEIR_INPUT_RECORDS) {
+		if (st->pending_count == WORKER_PENDING_MAX)
+			return false;
+		struct pending *pd = &st->pending[(st->pending_at + st->pending_count++) % WORKER_PENDING_MAX];
+		pd->input = in;
+		pd->bundle = NULL;
+		if (in->kind == WEIR_INPUT_POINT) {
+			pd->bundle = st->current;
+			st->current = NULL;
+		}
+		weir_ring_pop(&w->input);
+		return true;
+	}
+	if (st->inline_apply && st->pending_count)
+		return false; /* controls first: everything is in order here */
+	struct weir_fragment *fr = pool_take(&st->scan_pool[in->scan]);
+	if (!fr)
+		return false;
+	weir_ring_pop(&w->input);
+	fr->input = in;
+	fr->seq = in->seq;
+	fr->part = in->part;
+	run_stage0(w, fr);
+	if (st->inline_apply) {
+		apply_scan_fragment(w, st->current, fr);
+		fragment_done(w, fr);
+	} else {
+		fragment_send(w, fr, false);
+	}
+	return true;
+}
+
+static void event_done(struct weir_worker *w)
+{
+	struct weir_worker_state *st = w->st;
+	struct weir_input *in = st->pending[st->pending_at].input;
+	weir_times_event(w->times, in->part, in->event);
+	st->pending_at = (st->pending_at + 1) % WORKER_PENDING_MAX;
+	st->pending_count--;
+	st->next_seq = in->seq + 1;
+	weir_worker_input_return(w, in);
+}
+
+/* Applies what is next by seq: a control whose turn it is, or the fragment of the worker whose turn it is. */
+static bool apply_step(struct weir_worker *w)
+{
+	struct weir_worker_state *st = w->st;
+	struct pending *pd = st->pending_count ? &st->pending[st->pending_at] : NULL;
+	if (pd && (st->inline_apply || pd->input->seq == st->next_seq)) {
+		if (pd->input->kind == WEIR_INPUT_EVENT) {
+			event_done(w);
+			return true;
+		}
+		return weir_point_step(w);
+	}
+	if (st->inline_apply)
+		return false;
+	uint32_t producer = (uint32_t)(st->next_seq % w->cf.count);
+	struct weir_fragment *fr = weir_ring_front(&w->from[producer]);
+	if (!fr || fr->seq != st->next_seq)
+		return false;
+	struct weir_bundle *b = bundle_next_point(w);
+	if (!b)
+		return false;
+	weir_ring_pop(&w->from[producer]);
+	apply_scan_fragment(w, b, fr);
+	st->next_seq++;
+	weir_worker_fragment_return(w, fr, producer);
+	return true;
+}
+
+bool weir_worker_step(struct weir_worker *w)
+{
+	bool any = take_bundles(w);
+	any |= take_fragments_back(w);
+	for (int i = 0; i < 4 && apply_step(w); i++)
+		any = true;
+	any |= decode_step(w);
+	return any;
+}

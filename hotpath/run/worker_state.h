@@ -1,0 +1,87 @@
+/* worker_state.h: the private half of a worker, shared by worker.c (decode, apply) and point.c (order points).
+ * @thread worker, all of it */
+#ifndef WEIR_RUN_WORKER_STATE_H
+#define WEIR_RUN_WORKER_STATE_H
+
+#include "hotpath/run/worker.h"
+
+enum { WORKER_PENDING_MAX = 64 };
+
+/* A control input that waits for its turn by seq, with the bundle that results up to it belong to. */
+struct pending {
+	struct weir_input *input;
+	struct weir_bundle *bundle; /* POINT only */
+};
+
+/* Where the running order point stands: every step goes on from here. */
+struct point_run {
+	bool active;
+	uint32_t level;
+	/* handing on: stage, own slot, what is left of it */
+	uint32_t stage;
+	uint32_t slot;
+	struct weir_closed *closed;
+	uint32_t closed_row;
+	int64_t end_max;
+	bool drained;  /* the slot has nothing more; its last fragment is still to go */
+	bool produced; /* this level */
+	/* taking in */
+	uint32_t in_stage;
+	uint32_t in_slot;
+	uint32_t in_last; /* branches of (in_stage, in_slot) that have sent their last fragment */
+	bool consumed;
+};
+
+struct fragment_pool {
+	struct weir_fragment **free;
+	uint32_t free_count;
+	struct weir_fragment **all;
+	uint32_t all_count;
+};
+
+struct weir_worker_state {
+	struct weir_fragment_conf fcf;
+	bool inline_apply;
+	uint64_t next_seq; /* rings: the next seq to apply */
+	struct fragment_pool *scan_pool;  /* per scan */
+	struct fragment_pool *stage_pool; /* per stage */
+	struct weir_tail **tails;         /* per branch into a sink that the worker encodes; else NULL */
+	bool *has_stage_branch;           /* per stage: some branch of it ends in a stage */
+	uint32_t *stage_branches;         /* per stage: how many do */
+	struct weir_bundle **free_bundle;
+	uint32_t free_bundle_count;
+	struct weir_bundle **all_bundle;
+	struct weir_bundle *current;      /* what stage 0 writes to: the next order point's */
+	struct pending pending[WORKER_PENDING_MAX];
+	uint32_t pending_at, pending_count;
+	struct point_run point;
+	struct weir_rows rows;            /* of the stage that hands on changes */
+	bool rows_ready;
+	uint32_t rows_stage;
+	struct weir_applied applied;
+	struct weir_row_errors errors;
+	struct weir_counters counters;
+	uint64_t late_count;              /* orders late records within a slot */
+	bool last_seen;
+	uint32_t bundles_out;
+};
+
+/* point.c: begins, or goes on with, the order point at the head of pending. True if it did anything. */
+bool weir_point_step(struct weir_worker *w);
+
+/* worker.c, for point.c */
+void weir_worker_apply_rows(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr,
+                            const struct weir_fragment_branch *fb, const struct weir_clock *clock);
+struct weir_fragment *weir_worker_take_stage_fragment(struct weir_worker *w, uint32_t stage);
+void weir_worker_send_stage_fragment(struct weir_worker *w, struct weir_fragment *fr);
+void weir_worker_fragment_return(struct weir_worker *w, struct weir_fragment *fr, uint32_t producer);
+void weir_worker_input_return(struct weir_worker *w, struct weir_input *in);
+struct weir_chunk *weir_bundle_chunk(struct weir_bundle *b);
+void weir_worker_refuse(struct weir_worker *w, struct weir_bundle *b, const char *place, enum weir_reason reason,
+                        const char *field, const char *detail);
+void weir_worker_count_errors(struct weir_worker *w, struct weir_bundle *b, const char *stage_name,
+                              const struct weir_row_errors *errors, uint32_t from);
+/* Drains the change list of a slot into result chunks. */
+void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot, uint64_t seq);
+
+#endif

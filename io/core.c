@@ -1,0 +1,503 @@
+/* core.c: wiring (core.h). @thread init */
+#include "io/core.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hotpath/weir.h"
+#include "io/print.h"
+#include "io/recorded/recorded.h"
+
+enum { CORE_INPUTS = 32, CORE_FRAGMENTS = 8, CORE_BUNDLES = 8 };
+
+void weir_core_log(const struct weir_core *co, int level, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+	if (!co->log_line)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	co->log_line(co->log_ctx, level, text);
+}
+
+static void note(void *ctx, int level, const char *text)
+{
+	weir_core_log(ctx, level, "%s", text);
+}
+
+static int write_text(void *ctx, const char *data, size_t bytes)
+{
+	struct weir_core *co = ctx;
+	return co->write_text ? co->write_text(co->text_ctx, data, bytes) : 0;
+}
+
+enum weir_err weir_core_plan(struct weir_core *co, struct weir_topology *tp, struct weir_conf *cf, struct weir_diag **dg)
+{
+	co->tp = tp;
+	co->cf = cf;
+	const struct weir_diag *broken = weir_topology_error(tp);
+	if (broken)
+		return weir_topology_check(tp, dg);
+	enum weir_err err = weir_conf_settings(cf, &co->settings, dg);
+	if (err != WEIR_OK)
+		return err;
+	co->app = weir_xstrdup(co->settings.application_id ? co->settings.application_id : "weir");
+	struct weir_plan_settings ps = {
+		.exchange = co->settings.exchange == WEIR_EXCHANGE_SETTING_LOCAL ? WEIR_PLAN_EXCHANGE_LOCAL : WEIR_PLAN_EXCHANGE_AUTO,
+		.task_time_max = co->settings.task_time_max,
+		.emit_coalesce = co->settings.emit_coalesce,
+		.app = co->app};
+	return weir_plan_create(&co->plan, tp, &ps, dg);
+}
+
+const char *weir_table_folder(const struct weir_core *co, const struct weir_table_def *def)
+{
+	const char *brokers = co->settings.bootstrap_servers;
+	bool kafka = def->options.connector == WEIR_CONNECTOR_KAFKA || def->options.connector == WEIR_CONNECTOR_UPSERT_KAFKA;
+	if (kafka && brokers && strncmp(brokers, "file:", 5) == 0)
+		return brokers + 5;
+	if (def->options.connector == WEIR_CONNECTOR_RECORDED)
+		return def->options.path ? def->options.path : brokers && strncmp(brokers, "file:", 5) == 0 ? brokers + 5 : NULL;
+	return NULL;
+}
+
+static bool is_topic(const struct weir_core *co, const struct weir_plan_sink *sk)
+{
+	if (co->virtual_topics)
+		return true;
+	enum weir_connector c = sk->table ? sk->table->options.connector : WEIR_CONNECTOR_NONE;
+	return !sk->prints_rows &&
+	       (c == WEIR_CONNECTOR_RECORDED || c == WEIR_CONNECTOR_KAFKA || c == WEIR_CONNECTOR_UPSERT_KAFKA);
+}
+
+/* Where markers and changelogs live: state.home, else the folder of the sinks; *home NULL: nothing is kept. */
+static enum weir_err find_home(struct weir_core *co, const char **home, struct weir_diag **dg)
+{
+	const struct weir_plan *pl = co->plan;
+	*home = co->settings.state_home;
+	if (*home && strncmp(*home, "file:", 5) == 0)
+		*home += 5;
+	const char *first = NULL;
+	if (co->virtual_topics) {
+		*home = "memory";
+		return WEIR_OK;
+	}
+	for (uint32_t s = 0; s < pl->sink_count; s++) {
+		if (!is_topic(co, &pl->sinks[s]))
+			continue;
+		const char *path = weir_table_folder(co, pl->sinks[s].table);
+		if (!path)
+			return weir_diag_set(dg, WEIR_E_CONF,
+			                     "sink %s: Kafka brokers are not supported by this build; use 'connector' = 'recorded' with 'path', "
+			                     "or -b file:DIR",
+			                     pl->sinks[s].name);
+		if (first && strcmp(first, path) != 0 && !*home)
+			return weir_diag_set(dg, WEIR_E_CONF,
+			                     "the sinks lie in two folders, %s and %s: say where the application's state belongs with -X "
+			                     "state.home=%s",
+			                     first, path, first);
+		first = first ? first : path;
+	}
+	if (!*home)
+		*home = first;
+	for (uint32_t s = 0; s < pl->scan_count && !*home; s++) {
+		struct weir_source_settings ss;
+		enum weir_err err = weir_settings_for_source(&co->settings, &pl->scans[s].table->options, pl->scans[s].name, &ss, dg);
+		if (err != WEIR_OK)
+			return err;
+		if (ss.dead_letter_topic || ss.late_topic)
+			*home = weir_table_folder(co, pl->scans[s].table);
+	}
+	return WEIR_OK;
+}
+
+static uint32_t most_partitions(const struct weir_plan *pl)
+{
+	uint32_t most = 1;
+	for (uint32_t i = 0; i < pl->scan_count; i++)
+		most = pl->scans[i].partition_count > most ? pl->scans[i].partition_count : most;
+	return most;
+}
+
+static enum weir_err add_topic(struct weir_core *co, const struct weir_core_topic *t, struct weir_diag **dg)
+{
+	struct weir_output *ou = &co->outputs[co->output_count];
+	struct weir_topic_spec spec = {.name = t->name,
+	                               .path = t->path,
+	                               .kind = t->kind,
+	                               .partitions = t->partitions ? t->partitions : most_partitions(co->plan),
+	                               .partitions_fixed = t->partitions_fixed,
+	                               .compression = t->compression};
+	ou->kind = WEIR_OUTPUT_TOPIC;
+	enum weir_err err = co->log->ops->topic(co->log, &spec, &co->output_topic[co->output_count], &ou->partitions, dg);
+	co->output_count++;
+	return err;
+}
+
+struct sink_printer {
+	struct weir_printer_spec spec;
+};
+
+static void *printer_open(void *ctx)
+{
+	struct sink_printer *sp = ctx;
+	struct weir_printer *pr = NULL;
+	struct weir_diag *dg = NULL;
+	if (weir_printer_create(&pr, &sp->spec, &dg) != WEIR_OK)
+		weir_diag_destroy(dg); /* checked once in weir_core_build: it cannot fail here */
+	return pr;
+}
+
+static void printer_close(void *printer)
+{
+	weir_printer_destroy(printer);
+}
+
+static void printer_row(void *printer, const struct weir_col *cols, uint32_t row, enum weir_op op, struct weir_buf *out)
+{
+	weir_printer_row(printer, cols, row, op, out);
+}
+
+/* Head (before the run) or foot (after it) of what bare SELECTs print. */
+void weir_core_print_frame(struct weir_core *co, bool head, uint64_t rows)
+{
+	for (uint32_t s = 0; s < co->plan->sink_count; s++) {
+		if (co->outputs[s].kind != WEIR_OUTPUT_PRINT || !co->plan->sinks[s].prints_rows || !co->write_text)
+			continue;
+		struct weir_printer *pr = printer_open(co->outputs[s].ctx);
+		struct weir_buf b = {0};
+		if (head)
+			weir_printer_head(pr, &b);
+		else
+			weir_printer_set_rows(pr, rows), weir_printer_foot(pr, &b);
+		if (b.bytes)
+			(void)co->write_text(co->text_ctx, (const char *)b.data, b.bytes);
+		weir_buf_fini(&b);
+		weir_printer_destroy(pr);
+	}
+}
+
+static enum weir_err add_sink(struct weir_core *co, const struct weir_plan_sink *sk, struct weir_diag **dg)
+{
+	struct weir_output *ou = &co->outputs[co->output_count];
+	if (is_topic(co, sk)) {
+		static const struct weir_table_options none;
+		const struct weir_table_options *to = sk->table ? &sk->table->options : &none;
+		struct weir_core_topic t = {.name = to->topic ? to->topic : sk->name,
+		                            .path = sk->table ? weir_table_folder(co, sk->table) : NULL,
+		                            .partitions = (uint32_t)to->sink_partitions,
+		                            .partitions_fixed = to->sink_partitions > 0,
+		                            .compression = to->sink_compression,
+		                            .kind = WEIR_TOPIC_RESULT};
+		return add_topic(co, &t, dg);
+	}
+	ou->partitions = 1;
+	if (sk->table && sk->table->options.connector == WEIR_CONNECTOR_BLACKHOLE) {
+		ou->kind = WEIR_OUTPUT_BLACKHOLE;
+	} else {
+		ou->kind = WEIR_OUTPUT_PRINT;
+		struct sink_printer *sp = weir_mem_take(&co->mem, sizeof *sp);
+		sp->spec = (struct weir_printer_spec){.form = !sk->prints_rows      ? WEIR_PRINT_ROWS
+		                                              : co->settings.rows_table ? WEIR_PRINT_TABLE
+		                                                                        : WEIR_PRINT_JSON,
+		                                      .identifier = sk->table ? sk->table->options.print_identifier : NULL,
+		                                      .column_count = sk->column_count,
+		                                      .names = sk->column_names,
+		                                      .types = sk->column_types,
+		                                      .is_table = sk->is_table};
+		ou->print_open = printer_open;
+		ou->print_close = printer_close;
+		ou->print = printer_row;
+		ou->ctx = sp;
+	}
+	co->output_count++;
+	return WEIR_OK;
+}
+
+/* Dead-letter and late topics of the sources: several sources may share one. */
+static enum weir_err add_policies(struct weir_core *co, struct weir_diag **dg)
+{
+	const struct weir_plan *pl = co->plan;
+	const char **names = weir_mem_take(&co->mem, (2 * pl->scan_count + 1) * sizeof *names);
+	uint32_t named = 0, first = co->output_count;
+	for (uint32_t s = 0; s < pl->scan_count; s++) {
+		struct weir_source_settings ss;
+		enum weir_err err = weir_settings_for_source(&co->settings, &pl->scans[s].table->options, pl->scans[s].name, &ss, dg);
+		if (err != WEIR_OK)
+			return err;
+		co->policies[s] = (struct weir_scan_policy){ss.policy, -1, -1};
+		const char *want[2] = {ss.policy == WEIR_ERRORS_DEAD_LETTER ? ss.dead_letter_topic : NULL, ss.late_topic};
+		for (int k = 0; k < 2; k++) {
+			if (!want[k])
+				continue;
+			if (!co->log)
+				return weir_diag_set(dg, WEIR_E_CONF, "topic %s: there is no folder to keep it in; set state.home", want[k]);
+			uint32_t i = 0;
+			while (i < named && strcmp(names[i], want[k]) != 0)
+				i++;
+			if (i == named) {
+				names[named++] = want[k];
+				struct weir_core_topic t = {.name = want[k], .partitions = pl->scans[s].partition_count,
+				                            .kind = WEIR_TOPIC_DEAD_LETTER};
+				err = add_topic(co, &t, dg);
+				if (err != WEIR_OK)
+					return err;
+			}
+			*(k == 0 ? &co->policies[s].dead_letter : &co->policies[s].late) = (int32_t)(first + i);
+		}
+	}
+	return WEIR_OK;
+}
+
+static enum weir_err open_outputs(struct weir_core *co, struct weir_diag **dg)
+{
+	const struct weir_plan *pl = co->plan;
+	uint32_t most = pl->sink_count + 2 * pl->scan_count + 1;
+	co->outputs = weir_xcalloc(most, sizeof *co->outputs);
+	co->output_topic = weir_xcalloc(most, sizeof *co->output_topic);
+	co->policies = weir_xcalloc(pl->scan_count + 1, sizeof *co->policies);
+	enum weir_err err = WEIR_OK;
+	for (uint32_t s = 0; s < pl->sink_count && err == WEIR_OK; s++)
+		err = add_sink(co, &pl->sinks[s], dg);
+	return err == WEIR_OK ? add_policies(co, dg) : err;
+}
+
+/* Changelog topics: one a stage, or one of markers alone. */
+static enum weir_err open_changelogs(struct weir_core *co, struct weir_diag **dg)
+{
+	const struct weir_plan *pl = co->plan;
+	uint32_t stages = pl->stage_count ? pl->stage_count : 1, found;
+	co->state_topic = weir_xcalloc(stages, sizeof *co->state_topic);
+	enum weir_err err = WEIR_OK;
+	for (uint32_t s = 0; s < stages && co->log && err == WEIR_OK; s++) {
+		struct weir_topic_spec spec = {.name = weir_mem_printf(&co->mem, "%s-%s-changelog", co->app,
+		                                                       pl->stage_count ? pl->stages[s].name : "offsets"),
+		                               .kind = WEIR_TOPIC_CHANGELOG,
+		                               .partitions = most_partitions(pl),
+		                               .partitions_fixed = true};
+		err = co->log->ops->topic(co->log, &spec, &co->state_topic[s], &found, dg);
+	}
+	return err;
+}
+
+static void name_inputs(struct weir_core *co)
+{
+	const struct weir_plan *pl = co->plan;
+	co->inputs = weir_xcalloc(pl->partition_count + 1, sizeof *co->inputs);
+	for (uint32_t s = 0; s < pl->scan_count; s++)
+		for (uint32_t p = 0; p < pl->scans[s].partition_count; p++) {
+			struct weir_input_name *in = &co->inputs[pl->scans[s].partition_base + p];
+			in->topic = weir_mem_strdup(&co->mem, co->streams[s]->ops->topic(co->streams[s], p, &in->partition));
+			in->changelog_partition = p;
+		}
+}
+
+static enum weir_err build_workers(struct weir_core *co, struct weir_diag **dg)
+{
+	co->worker_count = co->settings.workers ? co->settings.workers : 1;
+	co->workers = weir_xcalloc(co->worker_count, sizeof *co->workers);
+	uint32_t slots = most_partitions(co->plan);
+	for (uint32_t s = 0; s < co->plan->stage_count; s++)
+		slots = co->plan->stages[s].slot_count > slots ? co->plan->stages[s].slot_count : slots;
+	weir_routes_init(&co->routes, slots, co->worker_count);
+	enum weir_err err = WEIR_OK;
+	for (uint32_t w = 0; w < co->worker_count && err == WEIR_OK; w++) {
+		struct weir_worker_conf wc = {.plan = co->plan,
+		                              .id = w,
+		                              .count = co->worker_count,
+		                              .routes = &co->routes,
+		                              .outputs = co->outputs,
+		                              .policies = co->policies,
+		                              .emit_coalesce = co->settings.emit_coalesce,
+		                              .input_capacity = CORE_INPUTS,
+		                              .fragments = CORE_FRAGMENTS,
+		                              .bundles = CORE_BUNDLES};
+		err = weir_worker_create(&co->workers[w], &wc, dg);
+		if (err == WEIR_OK)
+			err = weir_park_init(&co->workers[w]->park, co->threads);
+	}
+	for (uint32_t w = 0; w < co->worker_count && err == WEIR_OK; w++)
+		co->workers[w]->peers = co->workers;
+	return err;
+}
+
+/* Records the bounded input still has, and whether a resumed run has nothing left. */
+static void count_input(struct weir_core *co, const int64_t *start)
+{
+	const struct weir_plan *pl = co->plan;
+	uint64_t left = 0;
+	for (uint32_t s = 0; s < pl->scan_count; s++)
+		for (uint32_t p = 0; p < pl->scans[s].partition_count; p++) {
+			int64_t first, end, from = start[pl->scans[s].partition_base + p];
+			co->streams[s]->ops->range(co->streams[s], p, &first, &end);
+			from = from >= 0 ? from : first;
+			if (end > from && end != INT64_MAX)
+				left += (uint64_t)(end - from);
+		}
+	co->records_total = co->live ? 0 : left;
+	co->consumed = co->restored.found && !co->live && left == 0;
+}
+
+static enum weir_err build_feed(struct weir_core *co, int64_t (*now_us)(void), struct weir_diag **dg)
+{
+	const struct weir_settings *st = &co->settings;
+	struct weir_feed_conf fc = {.plan = co->plan,
+	                            .streams = co->streams,
+	                            .workers = co->workers,
+	                            .worker_count = co->worker_count,
+	                            .input_capacity = CORE_INPUTS,
+	                            .points = CORE_BUNDLES,
+	                            .snapshot = co->snapshot,
+	                            .start = co->restored.offset,
+	                            .records = co->restored.records,
+	                            .bytes = co->restored.bytes,
+	                            .epoch = co->restored.epoch,
+	                            .point_records = st->order_point_records,
+	                            .point_bytes = st->order_point_bytes,
+	                            .commit_records = st->commit_records,
+	                            .commit_ms = st->commit_ms,
+	                            .emit_ms = st->emit_ms,
+	                            .idle_ms = st->idle_ms,
+	                            .live = co->live,
+	                            .keep_windows = st->end_of_input_keep,
+	                            .epochs_in_flight = st->epochs_in_flight,
+	                            .rate = st->scan_rate,
+	                            .memory_max = st->memory_max,
+	                            .poll_records = st->io_poll_records,
+	                            .now_us = now_us};
+	enum weir_err err = weir_feed_create(&co->feed, &fc, dg);
+	if (err == WEIR_OK)
+		err = weir_park_init(weir_feed_park(co->feed), co->threads);
+	if (err != WEIR_OK)
+		return err;
+	weir_snapshot_set_io_park(co->snapshot, weir_feed_park(co->feed));
+	for (uint32_t w = 0; w < co->worker_count; w++) {
+		co->workers[w]->io_park = weir_feed_park(co->feed);
+		co->workers[w]->snap_park = weir_snapshot_park(co->snapshot);
+	}
+	return WEIR_OK;
+}
+
+static uint32_t partition_by_key(const void *key, size_t bytes)
+{
+	return weir_murmur2(key, bytes) & 0x7fffffff;
+}
+
+enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log, void *ctx, int64_t (*now_us)(void),
+                              struct weir_diag **dg)
+{
+	struct weir_plan *pl = co->plan;
+	uint32_t *counts = weir_mem_take(&co->mem, (pl->scan_count + 1) * sizeof *counts);
+	for (uint32_t s = 0; s < pl->scan_count; s++) {
+		struct weir_plan_scan *sc = &pl->scans[s];
+		counts[s] = co->streams[s]->ops->partitions(co->streams[s]);
+		sc->allow_negative_time = co->settings.allow_negative_time;
+		if (sc->table->options.connector == WEIR_CONNECTOR_DATAGEN && !co->virtual_topics)
+			sc->value_format.kind = WEIR_FORMAT_PACKED; /* what io/datagen.c makes */
+		struct weir_format_options *both[2] = {&sc->value_format, &sc->key_format};
+		for (int k = 0; k < 2; k++) {
+			both[k]->record_bytes_max = (uint32_t)co->settings.record_bytes_max;
+			both[k]->depth_max = co->settings.json_depth_max;
+		}
+	}
+	enum weir_err err = weir_plan_bind(pl, counts, co->settings.slots, dg);
+	const char *home = NULL;
+	if (err == WEIR_OK)
+		err = find_home(co, &home, dg);
+	if (err == WEIR_OK && home)
+		err = open_log(ctx, home, co->app, &co->log, dg);
+	if (err == WEIR_OK)
+		err = open_outputs(co, dg);
+	if (err == WEIR_OK)
+		err = open_changelogs(co, dg);
+	if (err != WEIR_OK)
+		return err;
+	name_inputs(co);
+	err = build_workers(co, dg);
+	if (err != WEIR_OK)
+		return err;
+	co->restored.offset = weir_mem_take(&co->mem, (pl->partition_count + 1) * sizeof(int64_t));
+	co->restored.time = weir_mem_take(&co->mem, (pl->partition_count + 1) * sizeof(int64_t));
+	co->restored.schema_missing = weir_mem_take(&co->mem, pl->stage_count + 1);
+	for (uint32_t p = 0; p < pl->partition_count; p++)
+		co->restored.offset[p] = -1;
+	co->sncf = (struct weir_snapshot_conf){.plan = pl,
+	                                       .outputs = co->outputs,
+	                                       .output_count = co->output_count,
+	                                       .output_topic = co->output_topic,
+	                                       .log = co->log,
+	                                       .state_topic = co->state_topic,
+	                                       .changelog_partitions = most_partitions(pl),
+	                                       .inputs = co->inputs,
+	                                       .workers = co->workers,
+	                                       .worker_count = co->worker_count,
+	                                       .partition_by_key = partition_by_key,
+	                                       .write_text = write_text,
+	                                       .text_ctx = co,
+	                                       .note = note,
+	                                       .note_ctx = co};
+	err = weir_snapshot_create(&co->snapshot, &co->sncf, dg);
+	if (err == WEIR_OK)
+		err = weir_park_init(weir_snapshot_park(co->snapshot), co->threads);
+	if (err == WEIR_OK && co->log)
+		err = weir_restore(&co->sncf, co->app, &co->restored, dg);
+	if (err != WEIR_OK)
+		return err;
+	count_input(co, co->restored.offset);
+	if (co->log && !co->consumed)
+		err = weir_schema_write(&co->sncf, &co->restored, dg);
+	return err == WEIR_OK ? build_feed(co, now_us, dg) : err;
+}
+
+void weir_core_fini(struct weir_core *co)
+{
+	weir_feed_destroy(co->feed);
+	weir_snapshot_destroy(co->snapshot);
+	for (uint32_t w = 0; co->workers && w < co->worker_count; w++)
+		weir_worker_destroy(co->workers[w]);
+	free(co->workers);
+	weir_routes_fini(&co->routes);
+	if (co->log)
+		co->log->ops->close(co->log);
+	for (uint32_t s = 0; co->streams && s < co->plan->scan_count; s++)
+		if (co->streams[s])
+			co->streams[s]->ops->close(co->streams[s]);
+	free(co->streams);
+	free(co->outputs);
+	free(co->output_topic);
+	free(co->policies);
+	free(co->state_topic);
+	free(co->inputs);
+	free(co->app);
+	weir_mem_fini(&co->mem);
+	weir_topology_destroy(co->tp);
+	weir_conf_destroy(co->cf);
+	memset(co, 0, sizeof *co);
+}
+
+void weir_core_stats(const struct weir_core *co, struct weir_stats *out)
+{
+	memset(out, 0, sizeof *out);
+	if (!co->feed)
+		return;
+	const struct weir_snapshot_stats *st = weir_snapshot_stats(co->snapshot);
+	out->records_read = weir_feed_records(co->feed);
+	out->bytes_read = weir_feed_bytes(co->feed);
+	out->records_applied = atomic_load_explicit(&st->applied, memory_order_relaxed);
+	out->records_late = atomic_load_explicit(&st->late, memory_order_relaxed);
+	out->late_windows = atomic_load_explicit(&st->late_windows, memory_order_relaxed);
+	out->records_rejected = atomic_load_explicit(&st->rejected, memory_order_relaxed);
+	out->records_filtered = atomic_load_explicit(&st->filtered, memory_order_relaxed);
+	out->results_written = atomic_load_explicit(&st->results, memory_order_relaxed);
+	out->windows_closed = atomic_load_explicit(&st->windows, memory_order_relaxed);
+	out->aggregate_errors = atomic_load_explicit(&st->agg_errors, memory_order_relaxed);
+	out->epochs_committed = atomic_load_explicit(&st->epochs, memory_order_relaxed);
+	out->state_entries = atomic_load_explicit(&st->state_entries, memory_order_relaxed);
+	out->state_bytes = atomic_load_explicit(&st->state_bytes, memory_order_relaxed);
+	out->records_total = co->records_total;
+	out->memory_bytes = weir_feed_memory(co->feed) + out->state_bytes;
+	out->resumed = co->consumed ? 2 : co->restored.found ? 1 : 0;
+}

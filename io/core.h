@@ -1,0 +1,73 @@
+/* core.h: one engine's parts wired together, without threads: streams, log, workers, snapshotter, feed. io/engine.c runs
+ * it on threads, io/driver.c on one thread with topics in memory. @thread init for building and freeing */
+#ifndef WEIR_IO_CORE_H
+#define WEIR_IO_CORE_H
+
+#include "checkpoint/restore.h"
+#include "io/conf.h"
+#include "io/feed.h"
+
+struct weir_core {
+	struct weir_topology *tp; /* owned: the plan lives in its memory */
+	struct weir_conf *cf;     /* owned */
+	struct weir_settings settings;
+	struct weir_plan *plan;
+	char *app;
+	struct weir_stream_log **streams; /* per scan, owned */
+	struct weir_log *log;             /* owned; NULL: keeps nothing */
+	struct weir_output *outputs;      /* the plan's sinks, then dead-letter and late topics */
+	uint32_t *output_topic;
+	uint32_t output_count;
+	struct weir_scan_policy *policies;
+	uint32_t *state_topic;
+	struct weir_input_name *inputs;
+	struct weir_worker **workers;
+	uint32_t worker_count;
+	struct weir_routes routes;
+	struct weir_snapshot_conf sncf;
+	struct weir_snapshot *snapshot;
+	struct weir_feed *feed;
+	struct weir_restored restored;
+	bool live;
+	bool consumed;          /* resumed, and nothing is left to read */
+	uint64_t records_total; /* of the bounded input, 0 if unknown */
+	bool threads;
+	bool virtual_topics;    /* the driver: every table's topic lies in memory, whatever its connector */
+	int (*write_text)(void *ctx, const char *data, size_t bytes);
+	void *text_ctx;
+	void (*log_line)(void *ctx, int level, const char *text);
+	void *log_ctx;
+	struct weir_mem mem;
+};
+
+/* Takes tp and cf. Plans: core->plan is set, nothing is opened. */
+WEIR_MUST_CHECK enum weir_err weir_core_plan(struct weir_core *co, struct weir_topology *tp, struct weir_conf *cf,
+                                             struct weir_diag **dg);
+/* What a sink, dead-letter or late topic is called and where it lies; path NULL: the log's home. */
+struct weir_core_topic {
+	const char *name;
+	const char *path;
+	uint32_t partitions; /* 0: as many as the largest source */
+	bool partitions_fixed;
+	const char *compression;
+	enum weir_topic_kind kind;
+};
+/* Opens the log of a folder; the driver gives one in memory. */
+typedef enum weir_err weir_core_open_log(void *ctx, const char *home, const char *app, struct weir_log **out,
+                                         struct weir_diag **dg);
+/* With core->streams and plan set: binds the plan, opens log and topics, builds workers, restores, builds the feed. */
+WEIR_MUST_CHECK enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log, void *ctx,
+                                              int64_t (*now_us)(void), struct weir_diag **dg);
+void weir_core_fini(struct weir_core *co);
+void weir_core_log(const struct weir_core *co, int level, const char *fmt, ...) WEIR_PRINTF(3, 4);
+/* Prints the head (before the run) or foot (after it, with the number of rows) of bare SELECTs. */
+void weir_core_print_frame(struct weir_core *co, bool head, uint64_t rows);
+void weir_core_stats(const struct weir_core *co, struct weir_stats *out);
+
+/* streams.c: opens the source of scan s as its table's connector says; *live: it has no end. */
+WEIR_MUST_CHECK enum weir_err weir_source_open(struct weir_stream_log **out, const struct weir_core *co, uint32_t scan,
+                                               bool *live, struct weir_diag **dg);
+/* Folder of a table on recorded topics: its path, or what brokers=file:DIR says; NULL if it has none. */
+const char *weir_table_folder(const struct weir_core *co, const struct weir_table_def *def);
+
+#endif

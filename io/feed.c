@@ -1,0 +1,627 @@
+/* feed.c: from units of partitions to numbered batches, order points and barriers (feed.h). @thread io */
+#include "io/feed.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum {
+	FEED_BATCH_BYTES_MAX = 1 << 20, /* a batch of large records is cut here; fixed: it decides output bytes */
+	FEED_STATE_MARGIN = 24 << 20    /* what state may still grow by until the next order point */
+};
+
+/* A unit of the log and how many of its batches are out. Given back when all have returned. */
+struct unit_ref {
+	struct weir_unit *unit;
+	uint32_t scan;
+	uint32_t out;
+	bool consumed;
+};
+
+struct partition {
+	uint32_t scan;
+	uint32_t number; /* within the scan */
+	enum weir_poll poll;
+	bool peeked;
+	bool bound_told;
+	bool idle_told;
+	int64_t first_ts;
+	int64_t next_offset;
+	int64_t marked_offset; /* at the last barrier */
+	int64_t data_us;       /* when data last came */
+};
+
+struct weir_feed {
+	struct weir_feed_conf cf;
+	struct partition *part;
+	uint32_t part_count;
+	uint32_t bound_count;
+	/* the unit being cut */
+	struct unit_ref *current;
+	uint32_t current_part;
+	uint32_t current_at;
+	/* pools */
+	struct weir_input *inputs; /* all of them */
+	struct weir_input **free_input;
+	uint32_t free_count;
+	uint32_t *outstanding; /* per worker */
+	struct unit_ref *refs;
+	struct unit_ref **free_ref;
+	uint32_t free_ref_count, ref_count;
+	struct weir_point *points;
+	struct weir_point **free_point;
+	uint32_t free_point_count;
+	/* numbering */
+	uint64_t seq;
+	uint64_t epoch;
+	int64_t point_records; /* since the last order point */
+	uint64_t point_bytes;
+	int64_t commit_records;     /* since the last barrier */
+	int64_t commit_us, emit_us; /* when the last was made */
+	/* a control on its way to every worker */
+	bool sending;
+	struct weir_input control;
+	struct weir_point *control_point;
+	uint32_t sent_to;
+	/* an order point the driver asked for */
+	bool asked;
+	int64_t asked_advance;
+	bool asked_barrier, asked_last, asked_close;
+	/* the end */
+	_Atomic bool stop;
+	bool last_sent;
+	bool memory_stop;
+	uint32_t points_out;
+	uint32_t barriers_out;
+	uint64_t memory; /* of units held */
+	_Atomic uint64_t memory_seen;
+	uint64_t records, bytes; /* this run */
+	_Atomic uint64_t records_seen, bytes_seen;
+	int64_t rate_start_us;
+	int64_t rate_records;
+	struct weir_park park;
+};
+
+enum weir_err weir_feed_create(struct weir_feed **out, const struct weir_feed_conf *cf, struct weir_diag **dg)
+{
+	const struct weir_plan *pl = cf->plan;
+	struct weir_feed *fd = aligned_alloc(WEIR_CACHE_LINE, weir_align_up(sizeof *fd, WEIR_CACHE_LINE));
+	if (!fd)
+		return weir_diag_set(dg, WEIR_E_NOMEM, "no memory for the feed");
+	memset(fd, 0, sizeof *fd);
+	fd->cf = *cf;
+	fd->park.fd = -1;
+	fd->part_count = pl->partition_count;
+	fd->part = weir_xcalloc(pl->partition_count + 1, sizeof *fd->part);
+	uint32_t inputs = cf->input_capacity * cf->worker_count;
+	fd->inputs = weir_xcalloc(inputs, sizeof *fd->inputs);
+	fd->free_input = weir_xcalloc(inputs, sizeof *fd->free_input);
+	for (uint32_t i = 0; i < inputs; i++)
+		fd->free_input[fd->free_count++] = &fd->inputs[i];
+	fd->outstanding = weir_xcalloc(cf->worker_count, sizeof *fd->outstanding);
+	fd->ref_count = inputs + 2;
+	fd->refs = weir_xcalloc(fd->ref_count, sizeof *fd->refs);
+	fd->free_ref = weir_xcalloc(fd->ref_count, sizeof *fd->free_ref);
+	for (uint32_t i = 0; i < fd->ref_count; i++)
+		fd->free_ref[fd->free_ref_count++] = &fd->refs[i];
+	fd->points = weir_xcalloc(cf->points, sizeof *fd->points);
+	fd->free_point = weir_xcalloc(cf->points, sizeof *fd->free_point);
+	for (uint32_t i = 0; i < cf->points; i++) {
+		fd->points[i].offset = weir_xcalloc(pl->partition_count + 1, sizeof(int64_t));
+		fd->points[i].moved = weir_xcalloc(pl->partition_count + 1, sizeof(bool));
+		fd->free_point[fd->free_point_count++] = &fd->points[i];
+	}
+	fd->epoch = cf->epoch;
+	int64_t now = cf->now_us();
+	fd->commit_us = fd->emit_us = now;
+	enum weir_err err = WEIR_OK;
+	for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++)
+		for (uint32_t p = 0; p < pl->scans[s].partition_count && err == WEIR_OK; p++) {
+			struct partition *pt = &fd->part[pl->scans[s].partition_base + p];
+			struct weir_stream_log *sl = cf->streams[s];
+			int64_t first, end, start = cf->start[pl->scans[s].partition_base + p];
+			pt->scan = s;
+			pt->number = p;
+			pt->data_us = now;
+			sl->ops->range(sl, p, &first, &end);
+			pt->next_offset = start >= 0 ? start : first;
+			pt->marked_offset = start >= 0 ? start : -1;
+			if (start >= 0)
+				err = sl->ops->seek(sl, p, start, dg);
+		}
+	if (err != WEIR_OK) {
+		weir_feed_destroy(fd);
+		return err;
+	}
+	*out = fd;
+	return WEIR_OK;
+}
+
+static void release_unit(struct weir_feed *fd, struct unit_ref *rf)
+{
+	struct weir_stream_log *sl = fd->cf.streams[rf->scan];
+	fd->memory -= rf->unit->memory;
+	sl->ops->release(sl, rf->unit);
+	rf->unit = NULL;
+	fd->free_ref[fd->free_ref_count++] = rf;
+}
+
+void weir_feed_destroy(struct weir_feed *fd)
+{
+	if (!fd)
+		return;
+	for (uint32_t i = 0; i < fd->ref_count; i++)
+		if (fd->refs[i].unit)
+			release_unit(fd, &fd->refs[i]);
+	for (uint32_t i = 0; i < fd->cf.points; i++) {
+		free(fd->points[i].offset);
+		free(fd->points[i].moved);
+	}
+	free(fd->part);
+	free(fd->inputs);
+	free(fd->free_input);
+	free(fd->outstanding);
+	free(fd->refs);
+	free(fd->free_ref);
+	free(fd->points);
+	free(fd->free_point);
+	weir_park_fini(&fd->park);
+	free(fd);
+}
+
+/* ---- what comes back ---- */
+
+static bool take_back(struct weir_feed *fd)
+{
+	bool any = false;
+	for (uint32_t w = 0; w < fd->cf.worker_count; w++) {
+		struct weir_input *in;
+		while ((in = weir_ring_pop(&fd->cf.workers[w]->input_back))) {
+			struct unit_ref *rf = in->kind == WEIR_INPUT_RECORDS ? in->unit : NULL;
+			if (rf && --rf->out == 0 && rf->consumed)
+				release_unit(fd, rf);
+			fd->free_input[fd->free_count++] = in;
+			fd->outstanding[w]--;
+			any = true;
+		}
+	}
+	struct weir_point *pt;
+	while ((pt = weir_ring_pop(weir_snapshot_back(fd->cf.snapshot)))) {
+		fd->points_out--;
+		fd->barriers_out -= pt->barrier;
+		fd->free_point[fd->free_point_count++] = pt;
+		any = true;
+	}
+	return any;
+}
+
+/* ---- controls ---- */
+
+/* Goes on sending the control to the workers that have room. True when all have it. */
+static bool send_control(struct weir_feed *fd, bool *moved)
+{
+	while (fd->sent_to < fd->cf.worker_count) {
+		uint32_t w = fd->sent_to;
+		if (fd->outstanding[w] == fd->cf.input_capacity || fd->free_count == 0)
+			return false;
+		struct weir_input *in = fd->free_input[--fd->free_count];
+		*in = fd->control;
+		bool pushed = weir_ring_push(&fd->cf.workers[w]->input, in);
+		WEIR_ASSERT(pushed);
+		weir_ring_publish(&fd->cf.workers[w]->input);
+		weir_park_wake(&fd->cf.workers[w]->park);
+		fd->outstanding[w]++;
+		fd->sent_to++;
+		*moved = true;
+	}
+	fd->sending = false;
+	return true;
+}
+
+static void send_event(struct weir_feed *fd, uint32_t part, enum weir_event event)
+{
+	fd->control = (struct weir_input){.kind = WEIR_INPUT_EVENT,
+					  .seq = fd->seq++,
+					  .scan = fd->part[part].scan,
+					  .partition = fd->part[part].number,
+					  .part = part,
+					  .event = event};
+	fd->sending = true;
+	fd->sent_to = 0;
+}
+
+/* Makes an order point here. False: no point object is free, or too many epochs are uncommitted. */
+static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close_all, int64_t advance)
+{
+	if (fd->free_point_count == 0 || (barrier && fd->barriers_out >= fd->cf.epochs_in_flight))
+		return false;
+	struct weir_point *pt = fd->free_point[--fd->free_point_count];
+	pt->seq = fd->seq++;
+	pt->barrier = barrier;
+	pt->last = last;
+	pt->epoch = barrier ? ++fd->epoch : 0;
+	pt->records = fd->cf.records + fd->records;
+	pt->bytes = fd->cf.bytes + fd->bytes;
+	for (uint32_t p = 0; p < fd->part_count; p++) {
+		pt->offset[p] = fd->part[p].next_offset;
+		pt->moved[p] = fd->part[p].next_offset != fd->part[p].marked_offset;
+		if (barrier)
+			fd->part[p].marked_offset = fd->part[p].next_offset;
+	}
+	bool pushed = weir_ring_push(weir_snapshot_points(fd->cf.snapshot), pt);
+	WEIR_ASSERT(pushed);
+	weir_ring_publish(weir_snapshot_points(fd->cf.snapshot));
+	weir_park_wake(weir_snapshot_park(fd->cf.snapshot));
+	fd->points_out++;
+	fd->barriers_out += barrier;
+	fd->point_records = 0;
+	fd->point_bytes = 0;
+	fd->emit_us = fd->cf.now_us();
+	if (barrier) {
+		fd->commit_records = 0;
+		fd->commit_us = fd->emit_us;
+	}
+	fd->control = (struct weir_input){.kind = WEIR_INPUT_POINT,
+					  .seq = pt->seq,
+					  .barrier = barrier,
+					  .epoch = pt->epoch,
+					  .last = last,
+					  .close_all = close_all,
+					  .advance_to = advance};
+	fd->last_sent = last;
+	fd->sending = true;
+	fd->sent_to = 0;
+	return true;
+}
+
+/* ---- choosing and cutting ---- */
+
+static uint64_t in_flight(const struct weir_feed *fd)
+{
+	uint64_t bytes = fd->memory;
+	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
+		bytes += atomic_load_explicit(&fd->cf.workers[w]->bundle_bytes, memory_order_relaxed);
+	return bytes;
+}
+
+static uint64_t state_bytes(const struct weir_feed *fd)
+{
+	uint64_t bytes = 0;
+	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
+		bytes += weir_arena_bytes(fd->cf.workers[w]->arena);
+	return bytes;
+}
+
+/* Looks at the heads of all partitions. *out: the one whose stored batch starts earliest, UINT32_MAX if none has data.
+ * Partitions newly at their bound, idle or back are told about first, one a call (fd->sending is set then). */
+static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_diag **dg)
+{
+	int64_t now = fd->cf.live && fd->cf.idle_ms > 0 ? fd->cf.now_us() : 0;
+	*out = UINT32_MAX;
+	int64_t best = 0;
+	for (uint32_t p = 0; p < fd->part_count; p++) {
+		struct partition *pt = &fd->part[p];
+		struct weir_stream_log *sl = fd->cf.streams[pt->scan];
+		if (!pt->peeked && !pt->bound_told) {
+			pt->poll = sl->ops->peek(sl, pt->number, &pt->first_ts, dg);
+			if (pt->poll == WEIR_POLL_ERROR)
+				return *dg ? weir_diag_code(*dg) : WEIR_E_IO;
+			pt->peeked = pt->poll == WEIR_POLL_UNIT;
+			if (pt->poll == WEIR_POLL_BOUND) {
+				pt->bound_told = true;
+				fd->bound_count++;
+				if (!fd->cf.keep_windows) {
+					send_event(fd, p, WEIR_EVENT_BOUND);
+					return WEIR_OK;
+				}
+			}
+		}
+		if (pt->poll == WEIR_POLL_UNIT) {
+			if (pt->idle_told) {
+				pt->idle_told = false;
+				send_event(fd, p, WEIR_EVENT_BACK);
+				return WEIR_OK;
+			}
+			if (*out == UINT32_MAX || pt->first_ts < best) {
+				*out = p;
+				best = pt->first_ts;
+			}
+		} else if (now && pt->poll == WEIR_POLL_EMPTY && !pt->idle_told &&
+			   now - pt->data_us > fd->cf.idle_ms * 1000) {
+			pt->idle_told = true;
+			send_event(fd, p, WEIR_EVENT_IDLE);
+			return WEIR_OK;
+		}
+	}
+	return WEIR_OK;
+}
+
+static enum weir_err open_unit(struct weir_feed *fd, uint32_t p, struct weir_diag **dg)
+{
+	struct partition *pt = &fd->part[p];
+	struct weir_stream_log *sl = fd->cf.streams[pt->scan];
+	struct weir_unit *u;
+	enum weir_err err = sl->ops->take(sl, pt->number, &u, dg);
+	if (err != WEIR_OK)
+		return err;
+	pt->peeked = false;
+	if (fd->cf.live)
+		pt->data_us = fd->cf.now_us();
+	struct unit_ref *rf = fd->free_ref[--fd->free_ref_count];
+	*rf = (struct unit_ref){.unit = u, .scan = pt->scan};
+	fd->memory += u->memory;
+	fd->current = rf;
+	fd->current_part = p;
+	fd->current_at = 0;
+	return WEIR_OK;
+}
+
+static void close_unit(struct weir_feed *fd)
+{
+	struct unit_ref *rf = fd->current;
+	fd->part[fd->current_part].next_offset = rf->unit->next_offset;
+	rf->consumed = true;
+	fd->current = NULL;
+	if (rf->out == 0)
+		release_unit(fd, rf);
+}
+
+/* How many records of the current unit the next batch takes: to 1,024, to the byte bound, to the order point. Cost: one
+ * add per record. */
+static uint32_t cut(const struct weir_feed *fd, uint64_t *bytes)
+{
+	const struct weir_unit *u = fd->current->unit;
+	uint32_t most = u->count - fd->current_at;
+	uint32_t limit = fd->cf.poll_records ? fd->cf.poll_records : WEIR_BATCH_ROWS;
+	most = most < limit ? most : limit;
+	most = most < WEIR_BATCH_ROWS ? most : WEIR_BATCH_ROWS;
+	int64_t room = fd->cf.point_records - fd->point_records;
+	if (most > room)
+		most = (uint32_t)room;
+	uint64_t sum = 0, point_room = fd->cf.point_bytes - fd->point_bytes;
+	uint32_t n = 0;
+	while (n < most) {
+		const struct weir_record *r = &u->records[fd->current_at + n];
+		sum += (uint64_t)r->key_bytes + r->value_bytes + r->headers_bytes;
+		n++;
+		if (sum >= FEED_BATCH_BYTES_MAX || sum >= point_room)
+			break;
+	}
+	*bytes = sum;
+	return n;
+}
+
+static void push_batch(struct weir_feed *fd, uint32_t w, uint32_t count, uint64_t bytes)
+{
+	struct unit_ref *rf = fd->current;
+	struct partition *pt = &fd->part[fd->current_part];
+	struct weir_stream_log *sl = fd->cf.streams[pt->scan];
+	struct weir_input *in = fd->free_input[--fd->free_count];
+	*in = (struct weir_input){.kind = WEIR_INPUT_RECORDS,
+				  .seq = fd->seq++,
+				  .scan = pt->scan,
+				  .partition = pt->number,
+				  .part = fd->current_part,
+				  .count = count,
+				  .records = rf->unit->records + fd->current_at,
+				  .unit = rf,
+				  .advance_to = WEIR_TIME_UNSET};
+	in->topic = sl->ops->topic(sl, pt->number, &in->topic_partition);
+	rf->out++;
+	fd->current_at += count;
+	pt->next_offset = rf->unit->records[fd->current_at - 1].offset + 1;
+	fd->records += count;
+	fd->bytes += bytes;
+	fd->point_records += count;
+	fd->point_bytes += bytes;
+	fd->commit_records += count;
+	fd->rate_records += count;
+	atomic_store_explicit(&fd->records_seen, fd->records, memory_order_relaxed);
+	atomic_store_explicit(&fd->bytes_seen, fd->bytes, memory_order_relaxed);
+	bool pushed = weir_ring_push(&fd->cf.workers[w]->input, in);
+	WEIR_ASSERT(pushed);
+	weir_ring_publish(&fd->cf.workers[w]->input);
+	weir_park_wake(&fd->cf.workers[w]->park);
+	fd->outstanding[w]++;
+	if (fd->current_at == rf->unit->count)
+		close_unit(fd);
+}
+
+/* Which worker takes the next batch. */
+static uint32_t target(const struct weir_feed *fd)
+{
+	const struct weir_plan *pl = fd->cf.plan;
+	if (fd->cf.worker_count == 1)
+		return 0;
+	if (pl->route_direct)
+		return weir_worker_of(fd->cf.workers[0], fd->part[fd->current_part].number)->cf.id;
+	return (uint32_t)(fd->seq % fd->cf.worker_count);
+}
+
+/* ---- order points ---- */
+
+static bool commit_due(const struct weir_feed *fd)
+{
+	if (fd->cf.live)
+		return fd->cf.now_us() - fd->commit_us >= fd->cf.commit_ms * 1000;
+	return fd->cf.commit_records > 0 && fd->commit_records >= fd->cf.commit_records;
+}
+
+static bool point_due(const struct weir_feed *fd)
+{
+	if (fd->point_records >= fd->cf.point_records || fd->point_bytes >= fd->cf.point_bytes)
+		return true;
+	return fd->cf.live && (fd->point_records > 0 || fd->commit_records > 0) &&
+	       fd->cf.now_us() - fd->emit_us >= fd->cf.emit_ms * 1000;
+}
+
+/* Makes the order point that is due. *due: there is one, whether or not it could be made now. */
+static bool points(struct weir_feed *fd, bool *due)
+{
+	bool stop = atomic_load_explicit(&fd->stop, memory_order_relaxed);
+	*due = true;
+	if (fd->asked) {
+		if (!make_point(fd, fd->asked_barrier, fd->asked_last, fd->asked_close, fd->asked_advance))
+			return false;
+		fd->asked = false;
+		return true;
+	}
+	if (point_due(fd) || (stop && (fd->cf.live || fd->records == 0 || fd->point_records == 0))) {
+		bool full = state_bytes(fd) + FEED_STATE_MARGIN > fd->cf.memory_max - fd->cf.memory_max / 4;
+		bool last = stop || full;
+		if (!make_point(fd, last || commit_due(fd), last, false, WEIR_TIME_UNSET))
+			return false;
+		fd->memory_stop = full && !stop;
+		return true;
+	}
+	if (!fd->current && fd->bound_count == fd->part_count && fd->part_count > 0)
+		return make_point(fd, true, true, !fd->cf.keep_windows, WEIR_TIME_UNSET);
+	*due = false;
+	return false;
+}
+
+/* Whether scan.rate lets a batch go now; stopping lifts it. */
+static bool rate_allows(struct weir_feed *fd, int *wait_ms)
+{
+	if (fd->cf.rate <= 0 || atomic_load_explicit(&fd->stop, memory_order_relaxed))
+		return true;
+	int64_t now = fd->cf.now_us();
+	if (!fd->rate_start_us)
+		fd->rate_start_us = now;
+	int64_t due_us = fd->rate_start_us + (int64_t)((double)fd->rate_records * 1e6 / (double)fd->cf.rate);
+	if (now >= due_us)
+		return true;
+	*wait_ms = (int)((due_us - now) / 1000) + 1;
+	return false;
+}
+
+enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, struct weir_diag **dg)
+{
+	*wait_ms = -1;
+	*moved = take_back(fd);
+	atomic_store_explicit(&fd->memory_seen, in_flight(fd), memory_order_relaxed);
+	if (fd->sending && !send_control(fd, moved))
+		return WEIR_OK;
+	if (fd->last_sent)
+		return WEIR_OK;
+	bool due;
+	if (points(fd, &due)) {
+		*moved = true;
+		send_control(fd, moved);
+		return WEIR_OK;
+	}
+	if (fd->cf.live)
+		*wait_ms = (int)(fd->cf.emit_ms < 50 ? fd->cf.emit_ms : 50);
+	if (due || (fd->asked_last && fd->part_count == 0))
+		return WEIR_OK;
+	if (!rate_allows(fd, wait_ms))
+		return WEIR_OK;
+	if (!fd->current) {
+		/* A unit is taken only while in-flight data is below its share; one unit may always be there. */
+		if (fd->free_ref_count == 0 || (fd->memory > 0 && in_flight(fd) > fd->cf.memory_max / 4))
+			return WEIR_OK;
+		uint32_t p;
+		enum weir_err err = choose(fd, &p, dg);
+		if (err != WEIR_OK)
+			return err;
+		if (fd->sending) {
+			*moved = true;
+			send_control(fd, moved);
+			return WEIR_OK;
+		}
+		if (p == UINT32_MAX)
+			return WEIR_OK;
+		err = open_unit(fd, p, dg);
+		if (err != WEIR_OK)
+			return err;
+		*moved = true;
+		if (fd->current->unit->count == 0) {
+			close_unit(fd);
+			return WEIR_OK;
+		}
+	}
+	uint32_t w = target(fd);
+	if (fd->outstanding[w] + 1 >= fd->cf.input_capacity || fd->free_count == 0)
+		return WEIR_OK; /* one place stays free for a control */
+	uint64_t bytes;
+	uint32_t count = cut(fd, &bytes);
+	push_batch(fd, w, count, bytes);
+	*moved = true;
+	return WEIR_OK;
+}
+
+void weir_feed_stop(struct weir_feed *fd)
+{
+	atomic_store_explicit(&fd->stop, true, memory_order_relaxed);
+}
+
+bool weir_feed_done(const struct weir_feed *fd)
+{
+	return fd->last_sent && !fd->sending && fd->points_out == 0;
+}
+
+void weir_feed_point(struct weir_feed *fd, int64_t advance, bool barrier, bool last, bool close_all)
+{
+	fd->asked = true;
+	fd->asked_advance = advance;
+	fd->asked_barrier = barrier;
+	fd->asked_last = last;
+	fd->asked_close = close_all;
+}
+
+enum weir_err weir_feed_result(const struct weir_feed *fd, struct weir_diag **dg)
+{
+	if (!fd->memory_stop)
+		return WEIR_OK;
+	/* Names the largest state. */
+	const struct weir_plan *pl = fd->cf.plan;
+	const char *name = "?";
+	uint64_t most = 0, entries = 0;
+	for (uint32_t s = 0; s < pl->stage_count; s++) {
+		uint64_t bytes = 0, n = 0;
+		for (uint32_t k = 0; k < pl->stages[s].slot_count; k++) {
+			const struct weir_slot *sl = weir_worker_of(fd->cf.workers[0], k)->slots[s][k];
+			bytes += weir_slot_bytes(sl);
+			n += weir_slot_entries(sl);
+		}
+		if (bytes >= most) {
+			most = bytes;
+			entries = n;
+			name = pl->stages[s].name;
+		}
+	}
+	return weir_diag_set(dg, WEIR_E_STATE,
+			     "state %s has outgrown memory.max: %" PRIu64 " entries, %" PRIu64 " bytes of %" PRIu64
+			     "; everything up to here is committed. Give it more (-X memory.max=...) or shorter "
+			     "windows, then start again",
+			     name, entries, most, fd->cf.memory_max);
+}
+
+uint64_t weir_feed_records(const struct weir_feed *fd)
+{
+	return atomic_load_explicit(&fd->records_seen, memory_order_relaxed);
+}
+
+uint64_t weir_feed_bytes(const struct weir_feed *fd)
+{
+	return atomic_load_explicit(&fd->bytes_seen, memory_order_relaxed);
+}
+
+uint64_t weir_feed_memory(const struct weir_feed *fd)
+{
+	return atomic_load_explicit(&fd->memory_seen, memory_order_relaxed);
+}
+
+struct weir_park *weir_feed_park(struct weir_feed *fd)
+{
+	return &fd->park;
+}
+
+int weir_feed_event_fd(const struct weir_feed *fd)
+{
+	for (uint32_t s = 0; s < fd->cf.plan->scan_count; s++) {
+		int f = fd->cf.streams[s]->ops->event_fd(fd->cf.streams[s]);
+		if (f >= 0)
+			return f;
+	}
+	return -1;
+}
