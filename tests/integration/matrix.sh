@@ -21,18 +21,19 @@ job() {
 	local key=$1 window=$2 emit=$3 number=$4 settings=() name first="" sum out
 	if [ "$full" = yes ]; then
 		for guarantee in "${guarantees[@]}"; do
-			for workers in 1 2 4; do settings+=("$workers $guarantee"); done
+			for workers in 1 2 4; do settings+=("$workers $guarantee $((workers * 97 % 300))"); done
 		done
 	else
-		settings=("1 ${guarantees[number % 3]}" "$((number % 2 * 2 + 2)) ${guarantees[(number + 1) % 3]}")
+		settings=("1 ${guarantees[number % 3]} 0" "$((number % 2 * 2 + 2)) ${guarantees[(number + 1) % 3]} 97")
 	fi
 	revenue_sql "$scratch/job.sql" "$key" "$window" "$emit"
 	for setting in "${settings[@]}"; do
-		read -r workers guarantee <<<"$setting"
+		read -r workers guarantee poll <<<"$setting" # poll: records handed over at once; must change nothing
 		name="$window $emit by $key, $workers workers, $guarantee"
 		out=$scratch/out
 		rm -rf "$out"
-		if ! run_job "$scratch/job.sql" "$scratch/$key" "$out" --workers "$workers" -X "processing.guarantee=$guarantee"; then
+		if ! run_job "$scratch/job.sql" "$scratch/$key" "$out" --workers "$workers" -X "processing.guarantee=$guarantee" \
+			-X "io.poll.records=$poll"; then
 			not_ok "$name: weir run failed: $(tail -n 3 "$out.said" | tr '\n' ' ')"
 			continue
 		fi
