@@ -299,9 +299,9 @@ static bool text_to_double(const struct cast *c, uint32_t r, struct weir_str s)
 	return ok;
 }
 
-static bool cast_text(const struct cast *c, uint32_t r)
+static bool text_value(const struct cast *c, uint32_t r, struct weir_str s)
 {
-	struct weir_str s = trim(c->in->str[weir_row(c->in, r)]);
+	s = trim(s);
 	enum weir_kind t = c->to->kind;
 	int64_t v;
 	if (t == WEIR_KIND_BOOLEAN)
@@ -317,6 +317,17 @@ static bool cast_text(const struct cast *c, uint32_t r)
 	if (t == WEIR_KIND_DECIMAL)
 		return put_text_as_decimal(c, r, (const char *)s.data, s.bytes);
 	return text_to_double(c, r, s);
+}
+
+static bool cast_text(const struct cast *c, uint32_t r)
+{
+	return text_value(c, r, c->in->str[weir_row(c->in, r)]);
+}
+
+bool weir_cast_from_text(const struct weir_type *to, struct weir_str s, struct weir_col *out, uint32_t row)
+{
+	struct cast c = {.to = to, .out = out};
+	return text_value(&c, row, s);
 }
 
 /* -- to text -- */

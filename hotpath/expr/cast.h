@@ -4,6 +4,7 @@
 #define WEIR_EXPR_CAST_H
 
 #include "hotpath/core/batch.h"
+#include "hotpath/core/mem.h"
 #include "hotpath/expr/expr.h"
 
 /* Whether CAST(from AS to) exists at all. */
@@ -18,5 +19,8 @@ bool weir_cast_is_safe(const struct weir_type *from, const struct weir_type *to)
  * their way. */
 void weir_cast_run(const struct weir_expr *e, const struct weir_col *in, struct weir_col *out, const uint16_t *row,
 		   uint32_t count, struct weir_scratch *scratch, struct weir_buf *text, struct weir_row_errors *errors);
+
+/* CAST(s AS to) of one value for a type that is neither text nor nested; false when s is none. */
+bool weir_cast_from_text(const struct weir_type *to, struct weir_str s, struct weir_col *out, uint32_t row);
 
 #endif

@@ -1,7 +1,12 @@
 /* exprs.c: bound expressions by hand; see exprs.h. @thread any */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
 #include "tests/support/exprs.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -226,6 +231,62 @@ const char *x_eval(struct weir_mem *m, const struct weir_expr *e)
 	weir_program_destroy(pg);
 	weir_scratch_fini(&scratch);
 	return result;
+}
+
+static const struct weir_expr *bind_sql(struct weir_mem *m, const char *sql, const char **error)
+{
+	struct weir_tokens ts = {0};
+	struct weir_scope scope = {0};
+	struct weir_ast *ast = NULL;
+	const struct weir_expr *e = NULL;
+	struct weir_diag *dg = NULL;
+	enum weir_err err = weir_tokens_init(&ts, m, NULL, sql, strlen(sql), 1u << 20, &dg);
+	if (err == WEIR_OK)
+		err = weir_expr_parse(&ts, m, &ast, &dg);
+	if (err == WEIR_OK && weir_token_peek(&ts, 0)->kind != WEIR_TOK_END)
+		err = weir_diag_set(&dg, WEIR_E_PLAN, "text after the expression");
+	if (err == WEIR_OK)
+		err = weir_expr_bind(&scope, &ts, ast, m, &e, &dg);
+	*error = err == WEIR_OK ? NULL : weir_mem_printf(m, "error: %s", weir_diag_text(dg));
+	weir_diag_destroy(dg);
+	return err == WEIR_OK ? e : NULL;
+}
+
+const char *x_sql(struct weir_mem *m, const char *sql)
+{
+	const char *error;
+	const struct weir_expr *e = bind_sql(m, sql, &error);
+	return e == NULL ? error : x_eval(m, e);
+}
+
+const char *x_sql_typed(struct weir_mem *m, const char *sql)
+{
+	const char *error;
+	char type[128];
+	const struct weir_expr *e = bind_sql(m, sql, &error);
+	if (e == NULL)
+		return error;
+	struct weir_type t = e->type;
+	t.not_null = false;
+	return weir_mem_printf(m, "%s: %s", weir_type_text(&t, type, sizeof type), x_eval(m, e));
+}
+
+void x_check(const struct x_case *cases, uint32_t count, bool typed)
+{
+	uint32_t bad = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct weir_mem m = {0};
+		const char *got = typed ? x_sql_typed(&m, cases[i].sql) : x_sql(&m, cases[i].sql);
+		/* An error need only begin as expected. */
+		size_t n = strncmp(cases[i].want, "error", 5) == 0 ? strlen(cases[i].want) : SIZE_MAX;
+		if (n == SIZE_MAX ? strcmp(got, cases[i].want) != 0 : strncmp(got, cases[i].want, n) != 0) {
+			print_message("%s\n  got  %s\n  want %s\n", cases[i].sql, got, cases[i].want);
+			bad++;
+		}
+		weir_mem_fini(&m);
+	}
+	if (bad != 0)
+		fail_msg("%u of %u cases differ", bad, count);
 }
 
 void x_batch_init(struct x_batch *b, const enum weir_phys *phys, uint32_t cols, uint32_t rows)

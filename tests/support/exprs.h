@@ -35,6 +35,17 @@ const struct weir_expr *x_call_n(struct weir_mem *m, const char *fn, const struc
  */
 const char *x_eval(struct weir_mem *m, const struct weir_expr *e);
 
+/* x_eval of an expression in SQL over no columns; "error: ..." when it does not parse or bind. */
+const char *x_sql(struct weir_mem *m, const char *sql);
+/* "TYPE: value" of the same. */
+const char *x_sql_typed(struct weir_mem *m, const char *sql);
+
+/* A table of x_sql_typed cases: fails naming the first that differs. */
+struct x_case {
+	const char *sql, *want;
+};
+void x_check(const struct x_case *cases, uint32_t count, bool typed);
+
 /* A batch for programs. */
 struct x_batch {
 	struct weir_col col[8];
