@@ -41,7 +41,7 @@ void weir_buf_printf(struct weir_buf *b, const char *fmt, ...) WEIR_PRINTF(2, 3)
 /* Room for more bytes at the end; the caller writes there and adds to b->bytes. */
 WEIR_INLINE uint8_t *weir_buf_room(struct weir_buf *b, size_t more)
 {
-	if (WEIR_UNLIKELY(b->capacity - b->bytes < more))
+	if (WEIR_UNLIKELY(b->capacity - b->bytes <= more)) /* also an empty buffer, so that NULL is never added to */
 		weir_buf_grow(b, more);
 	return b->data + b->bytes;
 }
