@@ -91,10 +91,11 @@ void weir_scratch_fini(struct weir_scratch *s);
 /* Forgets everything taken; keeps chunks up to keep_bytes (so one giant record does not stay for ever). */
 void weir_scratch_reset(struct weir_scratch *s);
 void *weir_scratch_take_slow(struct weir_scratch *s, size_t bytes);
-/* bytes of memory valid until the next reset, 8-byte aligned; readable WEIR_PAYLOAD_PAD beyond its end. */
+/* bytes of memory valid until the next reset, 8-byte aligned; readable WEIR_PAYLOAD_PAD beyond its end. Never NULL, for 0
+ * bytes neither: an empty value is not a null one. */
 WEIR_INLINE void *weir_scratch_take(struct weir_scratch *s, size_t bytes)
 {
-	bytes = weir_align_up(bytes, 8);
+	bytes = weir_align_up(bytes + !bytes, 8);
 	if (WEIR_UNLIKELY((size_t)(s->end - s->at) < bytes))
 		return weir_scratch_take_slow(s, bytes);
 	void *p = s->at;

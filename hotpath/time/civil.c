@@ -48,8 +48,11 @@ int64_t weir_civil_add_months(int64_t days, int64_t months)
 void weir_civil_split(int64_t ticks, int64_t ticks_per_ms, struct weir_civil *c)
 {
 	int64_t day_ticks = WEIR_DAY_MS * ticks_per_ms;
-	int64_t days = weir_floor_div(ticks, day_ticks);
-	int64_t rest = ticks - days * day_ticks;
+	int64_t days = ticks / day_ticks, rest = ticks % day_ticks;
+	if (rest < 0) {
+		days--;
+		rest += day_ticks;
+	}
 	weir_civil_from_days(days, &c->year, &c->month, &c->day);
 	int64_t second_ticks = 1000 * ticks_per_ms;
 	int64_t seconds = rest / second_ticks;
