@@ -2,6 +2,7 @@
  * or raw; or one line that stands for all of them. Reads what is committed, unless told otherwise. Main thread. */
 #include "tools/weir/cli.h"
 #include "hotpath/core/utf8.h"
+#include "checkpoint/record.h"
 #include "io/recorded/recorded.h"
 
 #include <xxhash.h>
@@ -17,6 +18,7 @@ struct dump_plan {
 	uint64_t count_max;
 	bool digest;
 	bool uncommitted;
+	bool changelog; /* the topic's name says so: entries are shown decoded */
 	uint64_t count;
 	uint64_t bytes;
 	XXH3_state_t *hash;
@@ -96,7 +98,7 @@ static void put_headers(const struct weir_record *r)
 	}
 }
 
-static void put_json(const char *topic, uint32_t partition, const struct weir_record *r)
+static void put_json(const struct dump_plan *pl, const char *topic, uint32_t partition, const struct weir_record *r)
 {
 	weir_data_puts("{\"topic\":");
 	weir_data_json((const uint8_t *)topic, strlen(topic));
@@ -107,8 +109,16 @@ static void put_json(const char *topic, uint32_t partition, const struct weir_re
 		put_headers(r);
 		weir_data_puts("]");
 	}
-	put_bytes_member("key", r->key, r->key_bytes);
-	put_bytes_member("payload", r->value, r->value_bytes);
+	if (pl->changelog) {
+		struct weir_buf entry = {0};
+		weir_record_describe(r, &entry);
+		weir_data_puts(",\"entry\":");
+		weir_data_put(entry.data, entry.bytes);
+		weir_buf_fini(&entry);
+	} else {
+		put_bytes_member("key", r->key, r->key_bytes);
+		put_bytes_member("payload", r->value, r->value_bytes);
+	}
 	weir_data_puts("}\n");
 }
 
@@ -170,7 +180,7 @@ static void put_record(struct dump_plan *pl, const char *topic, uint32_t partiti
 	if (pl->digest) {
 		digest_record(pl, partition, r);
 	} else if (pl->format == FORMAT_JSON) {
-		put_json(topic, partition, r);
+		put_json(pl, topic, partition, r);
 	} else if (pl->format == FORMAT_CSV) {
 		put_csv(topic, partition, r);
 	} else {
@@ -383,6 +393,9 @@ static int dump_run(const struct weir_verb *vb, int argc, char **argv)
 	int code = read_arguments(vb, &pl, argc, argv, &done);
 	if (done)
 		return code;
+	static const char ending[] = "-changelog";
+	size_t bytes = strlen(pl.topic);
+	pl.changelog = bytes >= sizeof ending && strcmp(pl.topic + bytes - (sizeof ending - 1), ending) == 0;
 	struct weir_diag *dg = NULL;
 	if (pl.digest) {
 		pl.hash = XXH3_createState();
@@ -414,9 +427,11 @@ const struct weir_verb weir_verb_dump = {
 	.options = dump_options,
 	.option_count = WEIR_COUNT_OF(dump_options),
 	.notes = "Records come partition by partition, in offset order. Keys and payloads are JSON strings; where "
-		 "their bytes are no\n"
-		 "UTF-8, key_base64 and payload_base64 hold them exactly. --digest covers partition, offset, "
-		 "timestamp, key, value\n"
-		 "and headers of every record.\n",
+		 "their\n"
+		 "bytes are no UTF-8, key_base64 and payload_base64 hold them exactly. Entries of a changelog (its "
+		 "name ends\n"
+		 "in -changelog) are shown decoded. --digest covers partition, offset, timestamp, key, value and "
+		 "headers of\n"
+		 "every record.\n",
 	.run = dump_run,
 };

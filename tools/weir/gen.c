@@ -445,7 +445,7 @@ static int gen_run(const struct weir_verb *vb, int argc, char **argv)
 			  (unsigned long long)pl.g.records, (unsigned long long)pl.late, (unsigned long long)pl.bad,
 			  (unsigned long long)(pl.bytes / 1000000), pl.partitions, pl.out);
 	free(pl.seen);
-	weir_gen_fini(&pl.g);
+	weir_gen_end(&pl.g);
 	return err == WEIR_OK ? WEIR_EXIT_OK : weir_fail(dg);
 }
 

@@ -94,7 +94,7 @@ struct weir_gen_kind {
 	void (*make)(struct weir_gen *g, uint64_t i, struct weir_gen_event *ev);
 };
 extern const struct weir_gen_kind weir_gen_kinds[]; /* ends with a NULL name */
-void weir_gen_fini(struct weir_gen *g);
+void weir_gen_end(struct weir_gen *g);
 
 /* Event time of record i before disorder. */
 WEIR_INLINE int64_t weir_gen_time(const struct weir_gen *g, uint64_t i)

@@ -289,7 +289,7 @@ const struct weir_gen_kind weir_gen_kinds[] = {
 	{NULL, NULL, {NULL}, NULL, NULL},
 };
 
-void weir_gen_fini(struct weir_gen *g)
+void weir_gen_end(struct weir_gen *g)
 {
 	weir_gen_zipf_fini(&g->zipf);
 	free(g->price);
