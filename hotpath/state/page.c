@@ -167,7 +167,7 @@ static void page_give_memory(struct weir_pages *pg, struct weir_page *p)
 }
 
 /* Memory back at once; the number stays until the changelog has an empty image (a slot's page) or not at all. */
-static void page_give(struct weir_pages *pg, struct weir_page *p)
+void weir_page_give(struct weir_pages *pg, struct weir_page *p)
 {
 	struct weir_gen *g = p->gen;
 	page_give_memory(pg, p);
@@ -196,7 +196,7 @@ static void page_give_if_dead(struct weir_pages *pg, struct weir_page *p)
 	/* A page that still takes entries is kept unless it is full enough not to be missed. */
 	if ((p->gen->entry_page == p->no || p->gen->blob_page == p->no) && p->used < p->bytes / 2)
 		return;
-	page_give(pg, p);
+	weir_page_give(pg, p);
 }
 
 void weir_page_unpin(struct weir_pages *pg, uint32_t no)

@@ -175,6 +175,8 @@ struct weir_entry *weir_gen_take(struct weir_gen *g, uint64_t bytes, bool blob);
 struct weir_page *weir_gen_add_page(struct weir_gen *g, uint32_t no, uint32_t bytes, bool blob);
 /* Marks e dead; gives its page back when nothing in it lives and nothing points there. */
 void weir_gen_kill(struct weir_gen *g, struct weir_entry *e, uint64_t bytes);
+/* Memory back at once; the number stays until the changelog has an empty image (a slot's page) or not at all. */
+void weir_page_give(struct weir_pages *pg, struct weir_page *p);
 void weir_page_unpin(struct weir_pages *pg, uint32_t no);
 /* Frees the number of a page in state GIVEN. */
 void weir_page_forget(struct weir_pages *pg, uint32_t no);

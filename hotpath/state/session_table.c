@@ -460,3 +460,55 @@ struct weir_closed *weir_session_close(struct weir_slot *sl, int64_t task_time, 
 		weir_closed_seal(sl, cl);
 	return cl;
 }
+
+/* ---- restore ---- */
+
+/* Links s into its key's list by time; false if it overlaps a neighbour. */
+static bool session_link(struct weir_slot *sl, struct weir_session *s)
+{
+	struct weir_gen *g = weir_slot_only_gen(sl);
+	uint32_t n;
+	uint64_t *free_slot;
+	const uint8_t *key = weir_entry_key(sl->def, &s->e, &n);
+	uint64_t hash = weir_hash(key, n);
+	uint64_t *slot = weir_index_find(&g->ix, sl->def, hash, key, n, &free_slot);
+	s->older = 0;
+	if (slot == NULL) {
+		weir_gen_index_add(g, &s->e, hash);
+		return true;
+	}
+	struct weir_session *at = (struct weir_session *)(void *)weir_index_entry(*slot), *newer = NULL;
+	while (at != NULL && at->last > s->last) {
+		newer = at;
+		at = at->older != 0 ? session_at(sl, at->older) : NULL;
+	}
+	if ((newer != NULL && newer->start <= s->last) || (at != NULL && at->last >= s->start))
+		return false;
+	s->older = at != NULL ? weir_entry_ref(&at->e) : 0;
+	if (newer != NULL)
+		newer->older = weir_entry_ref(&s->e);
+	else
+		head_set(slot, s);
+	return true;
+}
+
+bool weir_session_rebuild(struct weir_slot *sl)
+{
+	struct weir_gen *g = weir_slot_only_gen(sl);
+	for (uint32_t no = g->page_first; no != 0; no = sl->pages.page[no].next) {
+		const struct weir_page *p = &sl->pages.page[no];
+		if (p->state != WEIR_PAGE_LIVE || p->blob)
+			continue;
+		for (uint32_t at = WEIR_PAGE_HEAD; at < p->used;) {
+			struct weir_session *s = (struct weir_session *)(void *)(p->base + at);
+			at += (uint32_t)weir_entry_bytes(sl->def, &s->e);
+			if ((s->e.flags & WEIR_ENTRY_DEAD) != 0)
+				continue;
+			if (s->start > s->last || s->start < -WEIR_TIME_MAX || s->last > WEIR_TIME_MAX ||
+			    !session_link(sl, s))
+				return false;
+			closing_push(sl, s);
+		}
+	}
+	return true;
+}

@@ -57,6 +57,7 @@ void weir_slot_destroy(struct weir_slot *sl)
 {
 	if (sl == NULL)
 		return;
+	weir_restore_free(sl);
 	while (sl->ready != NULL) {
 		struct weir_closed *cl = sl->ready;
 		sl->ready = cl->next;
@@ -77,8 +78,7 @@ void weir_slot_destroy(struct weir_slot *sl)
 	weir_vec_fini(&d->given_imaged, bl, sizeof(struct weir_given_at));
 	weir_vec_fini(&d->pending, bl, sizeof(struct weir_pending));
 	weir_vec_fini(&d->live_packs, bl, sizeof(struct weir_pack_at));
-	weir_vec_fini(&d->page_parts, bl, sizeof(uint32_t));
-	weir_vec_fini(&d->page_logged, bl, sizeof(uint64_t));
+	weir_vec_fini(&d->logged, bl, sizeof(struct weir_logged));
 	weir_numbers_fini(&d->packs, bl);
 	if (d->pack_epoch != NULL)
 		weir_blocks_give(bl, d->pack_epoch, d->pack_capacity * sizeof *d->pack_epoch);

@@ -50,6 +50,13 @@ struct weir_given_at {
 	uint32_t pad;
 };
 
+/* What the changelog holds of a page number. */
+struct weir_logged {
+	uint64_t epoch; /* of the newest image */
+	uint32_t parts; /* parts with a body, 0: none */
+	uint32_t pad;
+};
+
 /* Bookkeeping of dirty.c. */
 struct weir_dirty {
 	uint32_t queue_first, queue_last; /* pages by dirty_since, oldest first */
@@ -62,11 +69,10 @@ struct weir_dirty {
 	uint32_t live_from;
 	uint64_t *pack_epoch; /* by k: epoch of the newest body in the changelog, 0 none; packs_capacity of them */
 	uint32_t pack_capacity;
-	uint32_t pack_high;          /* numbers at and above have no body in the changelog */
-	struct weir_vec page_parts;  /* u32 by page number: parts in the changelog, 0 none */
-	struct weir_vec page_logged; /* u64 by page number: epoch of the newest image in the changelog */
-	uint64_t epoch;              /* of the last barrier */
-	bool meta;                   /* live windows or counters changed since the last barrier */
+	uint32_t pack_high;     /* numbers at and above have no body in the changelog */
+	struct weir_vec logged; /* struct weir_logged by page number */
+	uint64_t epoch;         /* of the last barrier */
+	bool meta;              /* live windows or counters changed since the last barrier */
 };
 
 struct weir_slot {
@@ -177,6 +183,12 @@ void weir_closed_seal(struct weir_slot *sl, struct weir_closed *cl);
 /* Writes entry e as row `row`: keys, aggregates, window columns (start, end unused for tables). */
 void weir_rows_put(struct weir_rows *r, uint32_t row, const struct weir_state_def *def, const struct weir_pages *pages,
 		   const struct weir_entry *e, int64_t start, int64_t end);
+
+/* ---- dirty.c, for restore.c ---- */
+void weir_dirty_note_pack(struct weir_slot *sl, uint32_t k, uint64_t epoch);
+struct weir_logged *weir_dirty_logged(struct weir_slot *sl, uint32_t no);
+/* Puts a clean page at the end of the dirty queue; epochs of calls must not fall. */
+void weir_dirty_queue(struct weir_slot *sl, struct weir_page *p, uint64_t epoch);
 
 /* ---- restore.c ---- */
 void weir_restore_free(struct weir_slot *sl);

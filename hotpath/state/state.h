@@ -36,9 +36,9 @@ struct weir_state_def {
 	uint32_t agg_count;
 	const struct weir_agg *aggs;
 	/* Set by weir_state_def_init: layout of an entry; offset_ms becomes its remainder by advance_ms. Generations of
-	 * a WINDOW are panes of gcd(size, advance), combined at close, or the windows themselves (pane_ms == size_ms):
-	 * when changes is set, since each window's value is then wanted after every record, or when panes would be too
-	 * many. */
+	 * a WINDOW are panes of gcd(size, advance, offset), combined at close, or the windows themselves (pane_ms ==
+	 * size_ms): when changes is set, since each window's value is then wanted after every record, or when panes
+	 * would be too many. */
 	int64_t pane_ms;
 	uint32_t agg_bytes;
 	uint32_t head_bytes;

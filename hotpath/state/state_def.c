@@ -30,7 +30,10 @@ static enum weir_err init_window(struct weir_state_def *def, struct weir_diag **
 	if (err != WEIR_OK)
 		return err;
 	def->offset_ms = weir_window_offset(def->offset_ms, def->advance_ms);
-	def->pane_ms = weir_gcd(def->size_ms, def->advance_ms);
+	def->pane_ms = def->size_ms;
+	/* Panes do not straddle 0 either: below it other windows count. */
+	if (def->advance_ms != def->size_ms)
+		def->pane_ms = weir_gcd(weir_gcd(def->size_ms, def->advance_ms), def->offset_ms);
 	if (def->changes || def->size_ms / def->pane_ms > PANES_MAX)
 		def->pane_ms = def->size_ms;
 	if (!weir_def_panes(def) && def->size_ms / def->advance_ms > WINDOWS_MAX)

@@ -42,7 +42,9 @@ int64_t weir_window_next_close(const struct weir_slot *sl)
 static struct weir_closed *window_combine(struct weir_slot *sl, int64_t start, int64_t end)
 {
 	const struct weir_state_def *def = sl->def;
-	uint32_t from = weir_slot_search(sl, start), to = weir_slot_search(sl, end);
+	/* A window that starts too early for timestamps from 0 on holds only those below. */
+	bool clipped = start < 0 && start != weir_window_first(0, def->size_ms, def->advance_ms, def->offset_ms);
+	uint32_t from = weir_slot_search(sl, start), to = weir_slot_search(sl, clipped ? weir_min_i64(end, 0) : end);
 	uint64_t most = 0;
 	for (uint32_t i = from; i < to; i++)
 		if (sl->gens[i].g->entries > most)

@@ -205,7 +205,7 @@ static void rig_print_col(struct weir_buf *out, const struct weir_col *c, uint32
 	}
 }
 
-static void rig_print(struct rig *rg)
+void rig_print(struct rig *rg)
 {
 	const struct weir_rows *r = &rg->rows;
 	const struct weir_state_def *def = &rg->def;

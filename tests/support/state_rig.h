@@ -61,6 +61,8 @@ void rig_put(struct rig *rg, int64_t key, int64_t ts, int64_t value);
 void rig_close(struct rig *rg, int64_t t, bool all);
 /* Drains changes; every row counts as emitted. */
 void rig_changes(struct rig *rg);
+/* Appends the rows in rg->rows as lines. */
+void rig_print(struct rig *rg);
 /* Text gathered since the last call; the buffer starts again. Terminated. */
 const char *rig_text(struct rig *rg);
 

@@ -191,6 +191,41 @@ static void test_rows_leave_by_end_then_key(void **state)
 	rig_fini(&rg);
 }
 
+/* Short sessions come and go beside one that lives on: memory stays flat. */
+static void test_steady_state_memory(void **state)
+{
+	(void)state;
+	for (int changes = 0; changes < 2; changes++) {
+		struct rig rg;
+		struct weir_state_def def = session(50, 0, changes);
+		rig_init(&rg, &def, "COUNT(*) LAST_VALUE:2 COUNT_DISTINCT:0", 1);
+		uint64_t bytes = 0;
+		for (int64_t t = 0; t < 60000; t++) {
+			rig_add(&rg,
+				&(struct rig_row){
+					.key = t / 3, .ts = t, .value = t % 7, .text = "some text of some length"});
+			if (t % 40 == 0)
+				rig_add(&rg, &(struct rig_row){.key = -1, .ts = t, .value = t % 7, .text = "long"});
+			if (t % 100 == 99) {
+				rig_apply(&rg);
+				rig_changes(&rg);
+				rig_close(&rg, rg.task_time, false);
+				rig_text(&rg);
+				/* Numbers of given pages are free again once a barrier has said so. */
+				weir_slot_barrier(rg.slots[0], (uint64_t)t, &(struct weir_delta_sink){0});
+				weir_slot_committed(rg.slots[0], (uint64_t)t);
+			}
+			if (t == 20000)
+				bytes = weir_arena_bytes(rg.ar);
+		}
+		assert_int_equal(weir_arena_bytes(rg.ar), bytes);
+		rig_close(&rg, 0, true);
+		if (!changes)
+			assert_non_null(strstr(rig_text(&rg), "+I k-1 [0,60010) 1500 long 7 @59960\n"));
+		rig_fini(&rg);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +239,7 @@ int main(void)
 		cmocka_unit_test(test_delete_only_when_emitted),
 		cmocka_unit_test(test_changes_survive_the_close),
 		cmocka_unit_test(test_rows_leave_by_end_then_key),
+		cmocka_unit_test(test_steady_state_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
