@@ -1,0 +1,492 @@
+/* explain.c: what `weir explain` prints: the topology, then what runs: scans, stages with their exchange, state and
+ * emission, sinks. As text, DOT or JSON; nothing is opened, only the folders of recorded topics are listed. Cold path,
+ * @thread init. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hotpath/topology/describe.h"
+#include "hotpath/topology/plan.h"
+#include "hotpath/weir.h"
+#include "io/conf.h"
+#include "io/recorded/recorded.h"
+
+struct explain {
+	struct weir_topology *tp;
+	const struct weir_plan *pl;
+	struct weir_settings settings;
+	const char *app;
+	struct weir_buf out;
+};
+
+static const char *const format_names[] = {"json", "csv", "raw", "kafka", "packed", "windowed"};
+static const char *const guarantees[] = {"at_least_once", "exactly_once", "at_most_once"};
+
+/* ---- pieces ---- */
+
+static void put_size(struct weir_buf *out, uint64_t bytes)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	uint64_t tenths = bytes * 10;
+	size_t u = 0;
+	while (tenths >= 10240 && u + 1 < WEIR_COUNT_OF(units)) {
+		tenths /= 1024;
+		u++;
+	}
+	if (tenths % 10 == 0 || u == 0)
+		weir_buf_printf(out, "%llu %s", (unsigned long long)(tenths / 10), units[u]);
+	else
+		weir_buf_printf(out, "%llu.%llu %s", (unsigned long long)(tenths / 10),
+				(unsigned long long)(tenths % 10), units[u]);
+}
+
+/* Where a table is: "recorded topic order.placed in rec", "kafka topic a", "datagen". */
+static void put_place(const struct weir_table_def *t, struct weir_buf *out)
+{
+	const struct weir_table_options *o = &t->options;
+	weir_buf_puts(out, weir_connector_name(o->connector));
+	if (o->topic != NULL || o->topic_pattern != NULL)
+		weir_buf_printf(out, " %s %s", o->topic != NULL ? "topic" : "topics like", weir_table_topic(t));
+	if (o->path != NULL)
+		weir_buf_printf(out, " in %s", o->path);
+}
+
+/* What a branch starts from. */
+struct origin {
+	const char *kind;
+	const char *name;
+	const char *const *columns;
+};
+
+static struct origin origin_of(const struct explain *ex, const struct weir_plan_branch *br)
+{
+	if (br->from == WEIR_FROM_SCAN) {
+		const struct weir_plan_scan *sc = &ex->pl->scans[br->origin];
+		return (struct origin){"scan", sc->name, sc->column_names};
+	}
+	const struct weir_plan_stage *st = &ex->pl->stages[br->origin];
+	return (struct origin){"stage", st->name, st->column_names};
+}
+
+static void put_exprs(const struct weir_plan_branch *br, uint32_t from, uint32_t to, const char *const *columns,
+		      const char *const *names, struct weir_buf *out)
+{
+	for (uint32_t i = from; i < to; i++) {
+		weir_buf_puts(out, i == from ? "" : ", ");
+		size_t at = out->bytes;
+		weir_expr_print(br->exprs[i], columns, out);
+		if (names != NULL &&
+		    (out->bytes - at != strlen(names[i]) || memcmp(out->data + at, names[i], out->bytes - at) != 0))
+			weir_buf_printf(out, " AS %s", names[i]);
+	}
+}
+
+static void put_emission(const struct explain *ex, const struct weir_plan_stage *st, struct weir_buf *out)
+{
+	if (!st->def.changes)
+		weir_buf_puts(out, "EMIT FINAL");
+	else
+		weir_buf_printf(out, "EMIT CHANGES%s", ex->settings.emit_coalesce ? "" : ", every update");
+}
+
+static struct weir_window_spec window_of(const struct weir_plan_stage *st)
+{
+	const struct weir_state_def *d = &st->def;
+	struct weir_window_spec w = {
+		.size_ms = d->size_ms, .advance_ms = d->advance_ms, .offset_ms = d->offset_ms, .gap_ms = d->gap_ms};
+	w.kind = d->kind == WEIR_STATE_TABLE     ? WEIR_WINDOW_NONE
+		 : d->kind == WEIR_STATE_SESSION ? WEIR_WINDOW_SESSION
+		 : d->advance_ms == d->size_ms   ? WEIR_WINDOW_TUMBLE
+						 : WEIR_WINDOW_HOP;
+	return w;
+}
+
+/* ---- text ---- */
+
+static void text_scan(struct explain *ex, const struct weir_plan_scan *sc)
+{
+	struct weir_buf *out = &ex->out;
+	char type[128];
+	weir_buf_printf(out, "  Scan %s: ", sc->name);
+	put_place(sc->table, out);
+	if (sc->table->options.has_value_format)
+		weir_buf_printf(out, ", value %s", format_names[sc->table->options.value_format.kind]);
+	if (sc->key_count != 0)
+		weir_buf_printf(out, ", key %s", format_names[sc->table->options.key_format.kind]);
+	weir_buf_puts(out, "\n    reads: ");
+	for (uint32_t i = 0; i < sc->column_count; i++)
+		weir_buf_printf(out, "%s%s %s", i == 0 ? "" : ", ", sc->column_names[i],
+				weir_type_text(&sc->column_types[i], type, sizeof type));
+	weir_buf_puts(out, sc->column_count == 0 ? "no column\n    time: " : "\n    time: ");
+	if (sc->time != NULL)
+		weir_expr_print(sc->time, sc->column_names, out);
+	else
+		weir_buf_puts(out, "the record's timestamp");
+	weir_buf_puts(out, ", grace ");
+	weir_duration_put(out, sc->grace_ms);
+	weir_buf_puts(out, "\n");
+}
+
+static void text_input(struct explain *ex, uint32_t branch)
+{
+	const struct weir_plan_branch *br = &ex->pl->branches[branch];
+	struct origin from = origin_of(ex, br);
+	struct weir_buf *out = &ex->out;
+	weir_buf_printf(out, "    from %s %s", from.kind, from.name);
+	if (br->filter != NULL) {
+		weir_buf_puts(out, " where ");
+		weir_expr_print(br->filter, from.columns, out);
+	}
+	if (br->to == WEIR_TO_SINK) {
+		weir_buf_puts(out, ": ");
+		put_exprs(br, 0, br->expr_count, from.columns, ex->pl->sinks[br->target].column_names, out);
+	} else {
+		uint32_t keys = ex->pl->stages[br->target].key_count;
+		weir_buf_puts(out, keys != 0 ? ": by " : ": one group");
+		put_exprs(br, 0, keys, from.columns, NULL, out);
+		if (br->expr_count > keys)
+			weir_buf_puts(out, "; over ");
+		put_exprs(br, keys, br->expr_count, from.columns, NULL, out);
+	}
+	weir_buf_puts(out, "\n");
+}
+
+static void text_stage(struct explain *ex, const struct weir_plan_stage *st)
+{
+	struct weir_buf *out = &ex->out;
+	char type[128];
+	struct weir_window_spec w = window_of(st);
+	weir_buf_printf(out, "  Stage %s (level %u): ", st->name, st->level);
+	weir_window_put(out, &w);
+	if (w.kind != WEIR_WINDOW_NONE) {
+		weir_buf_puts(out, ", grace ");
+		weir_duration_put(out, st->def.grace_ms);
+	}
+	weir_buf_puts(out, ", ");
+	put_emission(ex, st, out);
+	if (st->exchange == WEIR_EXCHANGE_DIRECT)
+		weir_buf_puts(out, "\n    exchange: direct, a slot per partition");
+	else
+		weir_buf_printf(out, "\n    exchange: local, %u slots", ex->settings.slots);
+	if (st->exchange_why != NULL)
+		weir_buf_printf(out, " (%s)", st->exchange_why);
+	weir_buf_puts(out, "\n");
+	for (uint32_t i = 0; i < st->input_count; i++)
+		text_input(ex, st->inputs[i]);
+	weir_buf_puts(out, "    aggregates: ");
+	for (uint32_t i = 0; i < st->def.agg_count; i++)
+		weir_buf_printf(out, "%s%s %s", i == 0 ? "" : ", ",
+				st->def.aggs[i].text != NULL ? st->def.aggs[i].text
+							     : st->column_names[st->key_count + i],
+				weir_type_text(&st->def.aggs[i].result_type, type, sizeof type));
+	weir_buf_printf(out, "%s\n    state: %u bytes and the key per entry", st->def.agg_count == 0 ? "none" : "",
+			st->def.head_bytes + st->def.agg_bytes);
+	if (st->def.kind == WEIR_STATE_WINDOW && st->def.pane_ms != st->def.size_ms) {
+		weir_buf_puts(out, ", in panes of ");
+		weir_duration_put(out, st->def.pane_ms);
+	}
+	weir_buf_printf(out, "; changelog %s-%s-changelog\n", ex->app, st->def.name);
+}
+
+static void text_sink(struct explain *ex, uint32_t sink)
+{
+	const struct weir_plan_sink *sk = &ex->pl->sinks[sink];
+	struct weir_buf *out = &ex->out;
+	weir_buf_printf(out, "  Sink %s: ", sk->name);
+	if (sk->table != NULL)
+		put_place(sk->table, out);
+	else
+		weir_buf_puts(out, "standard output");
+	if (sk->has_key) {
+		weir_buf_puts(out, ", key ");
+		for (uint32_t i = 0; i < sk->key_count; i++)
+			weir_buf_printf(out, "%s%s", i == 0 ? "" : ", ", sk->column_names[sk->key_columns[i]]);
+		weir_buf_printf(out, " (%s)", sk->key_windowed ? "windowed" : format_names[sk->key_format.kind]);
+	} else if (sk->table != NULL && sk->table->options.has_value_format) {
+		weir_buf_puts(out, ", no key");
+	}
+	if (sk->table != NULL && sk->table->options.has_value_format)
+		weir_buf_printf(out, ", value %s", format_names[sk->value_format.kind]);
+	weir_buf_puts(out, sk->is_table ? ", a table\n" : "\n");
+	for (uint32_t i = 0; i < ex->pl->branch_count; i++) {
+		if (ex->pl->branches[i].to == WEIR_TO_SINK && ex->pl->branches[i].target == sink)
+			text_input(ex, i);
+	}
+}
+
+static void explain_text(struct explain *ex)
+{
+	weir_topology_put_text(ex->tp, &ex->out);
+	weir_buf_printf(&ex->out, "Plan: application %s, %s, %u worker%s, memory.max ", ex->app,
+			guarantees[ex->settings.guarantee], ex->settings.workers, ex->settings.workers == 1 ? "" : "s");
+	put_size(&ex->out, ex->settings.memory_max);
+	weir_buf_puts(&ex->out, "\n");
+	for (uint32_t i = 0; i < ex->pl->scan_count; i++)
+		text_scan(ex, &ex->pl->scans[i]);
+	for (uint32_t i = 0; i < ex->pl->stage_count; i++)
+		text_stage(ex, &ex->pl->stages[i]);
+	for (uint32_t i = 0; i < ex->pl->sink_count; i++)
+		text_sink(ex, i);
+}
+
+/* ---- DOT: scans, stages and sinks, branches as edges ---- */
+
+static void dot_label(struct weir_buf *out, const char *id, uint32_t number, const char *shape, struct weir_buf *label)
+{
+	weir_buf_put_byte(label, 0);
+	weir_buf_printf(out, "  %s%u [shape=%s, label=\"", id, number, shape);
+	weir_dot_put(out, (const char *)label->data);
+	weir_buf_puts(out, "\"];\n");
+	label->bytes = 0;
+}
+
+static void explain_dot(struct explain *ex)
+{
+	struct weir_buf *out = &ex->out, label = {0};
+	weir_buf_puts(out, "digraph weir {\n  rankdir=LR;\n");
+	for (uint32_t i = 0; i < ex->pl->scan_count; i++) {
+		weir_buf_printf(&label, "%s\n", ex->pl->scans[i].name);
+		put_place(ex->pl->scans[i].table, &label);
+		dot_label(out, "scan", i, "cds", &label);
+	}
+	for (uint32_t i = 0; i < ex->pl->stage_count; i++) {
+		const struct weir_plan_stage *st = &ex->pl->stages[i];
+		struct weir_window_spec w = window_of(st);
+		weir_buf_printf(&label, "%s\n", st->name);
+		weir_window_put(&label, &w);
+		weir_buf_puts(&label, "\n");
+		put_emission(ex, st, &label);
+		dot_label(out, "stage", i, "cylinder", &label);
+	}
+	for (uint32_t i = 0; i < ex->pl->sink_count; i++) {
+		const struct weir_plan_sink *sk = &ex->pl->sinks[i];
+		weir_buf_printf(&label, "%s\n", sk->name);
+		if (sk->table != NULL)
+			put_place(sk->table, &label);
+		else
+			weir_buf_puts(&label, "standard output");
+		dot_label(out, "sink", i, "cds", &label);
+	}
+	for (uint32_t i = 0; i < ex->pl->branch_count; i++) {
+		const struct weir_plan_branch *br = &ex->pl->branches[i];
+		struct origin from = origin_of(ex, br);
+		if (br->to == WEIR_TO_STAGE)
+			weir_buf_puts(&label,
+				      ex->pl->stages[br->target].exchange == WEIR_EXCHANGE_DIRECT ? "direct" : "local");
+		if (br->filter != NULL) {
+			weir_buf_puts(&label, label.bytes != 0 ? "\n" : "");
+			weir_expr_print(br->filter, from.columns, &label);
+		}
+		weir_buf_put_byte(&label, 0);
+		weir_buf_printf(out, "  %s%u -> %s%u [label=\"", from.kind, br->origin,
+				br->to == WEIR_TO_STAGE ? "stage" : "sink", br->target);
+		weir_dot_put(out, (const char *)label.data);
+		weir_buf_puts(out, "\"];\n");
+		label.bytes = 0;
+	}
+	weir_buf_puts(out, "}\n");
+	weir_buf_fini(&label);
+}
+
+/* ---- JSON ---- */
+
+static void json_member(struct weir_buf *out, const char *name, const char *value)
+{
+	weir_buf_printf(out, ",\"%s\":", name);
+	weir_json_put(out, value);
+}
+
+static void json_columns(struct weir_buf *out, const char *const *names, const struct weir_type *types, uint32_t count)
+{
+	char type[128];
+	weir_buf_puts(out, ",\"columns\":[");
+	for (uint32_t i = 0; i < count; i++) {
+		weir_buf_puts(out, i == 0 ? "{\"name\":" : ",{\"name\":");
+		weir_json_put(out, names[i]);
+		json_member(out, "type", weir_type_text(&types[i], type, sizeof type));
+		weir_buf_puts(out, "}");
+	}
+	weir_buf_puts(out, "]");
+}
+
+static void json_expr(struct weir_buf *out, const struct weir_expr *e, const char *const *columns)
+{
+	struct weir_buf text = {0};
+	weir_expr_print(e, columns, &text);
+	weir_buf_put_byte(&text, 0);
+	weir_json_put(out, (const char *)text.data);
+	weir_buf_fini(&text);
+}
+
+static void json_place(struct weir_buf *out, const struct weir_table_def *t)
+{
+	if (t == NULL) {
+		json_member(out, "connector", "stdout");
+		return;
+	}
+	json_member(out, "connector", weir_connector_name(t->options.connector));
+	if (t->options.topic != NULL)
+		json_member(out, "topic", t->options.topic);
+	if (t->options.topic_pattern != NULL)
+		json_member(out, "topic_pattern", t->options.topic_pattern);
+	if (t->options.path != NULL)
+		json_member(out, "path", t->options.path);
+	if (t->options.has_value_format)
+		json_member(out, "value_format", format_names[t->options.value_format.kind]);
+}
+
+static void json_stage(struct explain *ex, const struct weir_plan_stage *st)
+{
+	struct weir_buf *out = &ex->out;
+	static const char *const kinds[] = {"none", "tumble", "hop", "session"};
+	struct weir_window_spec w = window_of(st);
+	weir_buf_puts(out, "{\"name\":");
+	weir_json_put(out, st->name);
+	weir_buf_printf(out, ",\"level\":%u,\"window\":\"%s\"", st->level, kinds[w.kind]);
+	if (w.kind == WEIR_WINDOW_SESSION)
+		weir_buf_printf(out, ",\"gap_ms\":%lld", (long long)w.gap_ms);
+	else if (w.kind != WEIR_WINDOW_NONE)
+		weir_buf_printf(out, ",\"size_ms\":%lld,\"advance_ms\":%lld", (long long)w.size_ms,
+				(long long)w.advance_ms);
+	weir_buf_printf(out, ",\"grace_ms\":%lld,\"emit\":\"%s\",\"exchange\":\"%s\"", (long long)st->def.grace_ms,
+			st->def.changes ? "changes" : "final",
+			st->exchange == WEIR_EXCHANGE_DIRECT ? "direct" : "local");
+	if (st->exchange_why != NULL)
+		json_member(out, "exchange_why", st->exchange_why);
+	weir_buf_printf(out, ",\"state_entry_bytes\":%u,\"keys\":%u", st->def.head_bytes + st->def.agg_bytes,
+			st->key_count);
+	json_columns(out, st->column_names, st->column_types, st->column_count);
+	weir_buf_puts(out, "}");
+}
+
+static void json_branch(struct explain *ex, const struct weir_plan_branch *br)
+{
+	struct weir_buf *out = &ex->out;
+	struct origin from = origin_of(ex, br);
+	weir_buf_printf(out, "{\"from\":\"%s\",\"origin\":%u,\"to\":\"%s\",\"target\":%u", from.kind, br->origin,
+			br->to == WEIR_TO_STAGE ? "stage" : "sink", br->target);
+	if (br->filter != NULL) {
+		weir_buf_puts(out, ",\"filter\":");
+		json_expr(out, br->filter, from.columns);
+	}
+	weir_buf_puts(out, ",\"exprs\":[");
+	for (uint32_t i = 0; i < br->expr_count; i++) {
+		weir_buf_puts(out, i == 0 ? "" : ",");
+		json_expr(out, br->exprs[i], from.columns);
+	}
+	weir_buf_puts(out, "]}");
+}
+
+static void explain_json(struct explain *ex)
+{
+	struct weir_buf *out = &ex->out;
+	const struct weir_plan *pl = ex->pl;
+	weir_buf_puts(out, "{\"application\":");
+	weir_json_put(out, ex->app);
+	weir_buf_printf(out, ",\"guarantee\":\"%s\",\"workers\":%u,\"slots\":%u,\"memory_max\":%llu,",
+			guarantees[ex->settings.guarantee], ex->settings.workers, ex->settings.slots,
+			(unsigned long long)ex->settings.memory_max);
+	weir_topology_put_json(ex->tp, out);
+	weir_buf_puts(out, ",\"scans\":[");
+	for (uint32_t i = 0; i < pl->scan_count; i++) {
+		const struct weir_plan_scan *sc = &pl->scans[i];
+		weir_buf_puts(out, i == 0 ? "{\"name\":" : ",{\"name\":");
+		weir_json_put(out, sc->name);
+		json_place(out, sc->table);
+		weir_buf_puts(out, ",\"time\":");
+		if (sc->time != NULL)
+			json_expr(out, sc->time, sc->column_names);
+		else
+			weir_buf_puts(out, "null");
+		weir_buf_printf(out, ",\"grace_ms\":%lld", (long long)sc->grace_ms);
+		json_columns(out, sc->column_names, sc->column_types, sc->column_count);
+		weir_buf_puts(out, "}");
+	}
+	weir_buf_puts(out, "],\"stages\":[");
+	for (uint32_t i = 0; i < pl->stage_count; i++) {
+		weir_buf_puts(out, i == 0 ? "" : ",");
+		json_stage(ex, &pl->stages[i]);
+	}
+	weir_buf_puts(out, "],\"sinks\":[");
+	for (uint32_t i = 0; i < pl->sink_count; i++) {
+		const struct weir_plan_sink *sk = &pl->sinks[i];
+		weir_buf_puts(out, i == 0 ? "{\"name\":" : ",{\"name\":");
+		weir_json_put(out, sk->name);
+		json_place(out, sk->table);
+		weir_buf_printf(out, ",\"keyed\":%s,\"table\":%s", sk->has_key ? "true" : "false",
+				sk->is_table ? "true" : "false");
+		json_columns(out, sk->column_names, sk->column_types, sk->column_count);
+		weir_buf_puts(out, "}");
+	}
+	weir_buf_puts(out, "],\"branches\":[");
+	for (uint32_t i = 0; i < pl->branch_count; i++) {
+		weir_buf_puts(out, i == 0 ? "" : ",");
+		json_branch(ex, &pl->branches[i]);
+	}
+	weir_buf_puts(out, "]}\n");
+}
+
+/* Partitions of a recorded topic that is there already; 1 for everything that is not known without asking. */
+static uint32_t partitions_of(const struct explain *ex, const struct weir_plan_scan *sc)
+{
+	const struct weir_table_options *o = &sc->table->options;
+	const char *brokers = ex->settings.bootstrap_servers, *folder = o->path;
+	if (folder == NULL && brokers != NULL && strncmp(brokers, "file:", 5) == 0)
+		folder = brokers + 5;
+	if (o->connector == WEIR_CONNECTOR_DATAGEN || o->connector == WEIR_CONNECTOR_FILESYSTEM || folder == NULL ||
+	    o->topic == NULL || strchr(o->topic, ';') != NULL)
+		return 1;
+	uint32_t n = weir_recorded_partitions(folder, o->topic);
+	return n != 0 ? n : 1;
+}
+
+static enum weir_err bind_plan(const struct explain *ex, struct weir_plan *pl, struct weir_diag **dg)
+{
+	uint32_t *partitions = weir_xcalloc(pl->scan_count + 1, sizeof *partitions);
+	for (uint32_t i = 0; i < pl->scan_count; i++)
+		partitions[i] = partitions_of(ex, &pl->scans[i]);
+	enum weir_err err = weir_plan_bind(pl, partitions, ex->settings.slots, dg);
+	free(partitions);
+	return err;
+}
+
+enum weir_err weir_engine_explain(struct weir_topology *tp, struct weir_conf *cf, int form, char **out,
+				  struct weir_diag **diag)
+{
+	struct explain ex = {.tp = tp};
+	struct weir_plan *pl = NULL;
+	enum weir_err err = weir_topology_check(tp, diag);
+	if (err == WEIR_OK)
+		err = weir_conf_settings(cf, &ex.settings, diag);
+	if (err != WEIR_OK)
+		return err;
+	ex.app = weir_mem_strdup(weir_topology_mem(tp),
+				 ex.settings.application_id != NULL ? ex.settings.application_id : "weir");
+	struct weir_plan_settings ps = {
+		.exchange = ex.settings.exchange == WEIR_EXCHANGE_SETTING_LOCAL ? WEIR_PLAN_EXCHANGE_LOCAL
+										: WEIR_PLAN_EXCHANGE_AUTO,
+		.task_time_max = ex.settings.task_time_max,
+		.emit_coalesce = ex.settings.emit_coalesce,
+		.app = ex.app,
+	};
+	err = weir_plan_create(&pl, tp, &ps, diag);
+	if (err == WEIR_OK)
+		err = bind_plan(&ex, pl, diag);
+	if (err != WEIR_OK)
+		return err;
+	ex.pl = pl;
+	switch ((enum weir_describe)form) {
+	case WEIR_DESCRIBE_DOT:
+		explain_dot(&ex);
+		break;
+	case WEIR_DESCRIBE_JSON:
+		explain_json(&ex);
+		break;
+	case WEIR_DESCRIBE_TEXT:
+	default:
+		explain_text(&ex);
+		break;
+	}
+	weir_buf_put_byte(&ex.out, 0);
+	*out = (char *)ex.out.data;
+	return WEIR_OK;
+}
