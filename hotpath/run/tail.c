@@ -15,6 +15,8 @@ struct weir_tail {
 	struct weir_program *project_key; /* key columns alone: deletes must not fail on a value expression */
 	struct weir_encoder *key_encoder;
 	struct weir_encoder *value_encoder;
+	struct weir_field *key_fields; /* the encoders borrow them */
+	struct weir_field *value_fields;
 	const struct weir_col **out;      /* per sink column */
 	const struct weir_col **key_out;  /* per project_key expression */
 	struct weir_col *expanded;        /* per sink column */
@@ -46,11 +48,11 @@ const struct weir_col *weir_col_expand(struct weir_col *to, const struct weir_co
 	return to;
 }
 
-static enum weir_err make_encoder(struct weir_encoder **out, const struct weir_plan_sink *sk,
+static enum weir_err make_encoder(struct weir_encoder **out, struct weir_field **kept, const struct weir_plan_sink *sk,
                                   const struct weir_format_options *fo, const uint32_t *columns, uint32_t count,
                                   const char *strip, struct weir_diag **dg)
 {
-	struct weir_field *fields = weir_xcalloc(count + 1, sizeof *fields);
+	struct weir_field *fields = *kept = weir_xcalloc(count + 1, sizeof *fields);
 	size_t prefix = strip ? strlen(strip) : 0;
 	for (uint32_t i = 0; i < count; i++) {
 		const char *name = sk->column_names[columns[i]];
@@ -58,9 +60,7 @@ static enum weir_err make_encoder(struct weir_encoder **out, const struct weir_p
 		fields[i].type = sk->column_types[columns[i]];
 		fields[i].ordinal = i;
 	}
-	enum weir_err err = weir_encoder_create(out, fo, fields, count, dg);
-	free(fields);
-	return err;
+	return weir_encoder_create(out, fo, fields, count, dg);
 }
 
 enum weir_err weir_tail_create(struct weir_tail **out, const struct weir_plan *pl, uint32_t branch,
@@ -100,9 +100,9 @@ enum weir_err weir_tail_create(struct weir_tail **out, const struct weir_plan *p
 		tl->printer = ou->print_open(ou->ctx);
 	if (err == WEIR_OK && ou->kind == WEIR_OUTPUT_TOPIC) {
 		const char *prefix = sk->table ? sk->table->options.key_fields_prefix : NULL;
-		err = make_encoder(&tl->value_encoder, sk, &sk->value_format, sk->value_columns, sk->value_count, NULL, dg);
+		err = make_encoder(&tl->value_encoder, &tl->value_fields, sk, &sk->value_format, sk->value_columns, sk->value_count, NULL, dg);
 		if (err == WEIR_OK && sk->has_key)
-			err = make_encoder(&tl->key_encoder, sk, &sk->key_format, sk->key_columns, sk->key_count, prefix, dg);
+			err = make_encoder(&tl->key_encoder, &tl->key_fields, sk, &sk->key_format, sk->key_columns, sk->key_count, prefix, dg);
 	}
 	if (err != WEIR_OK) {
 		weir_tail_destroy(tl);
@@ -131,6 +131,8 @@ void weir_tail_destroy(struct weir_tail *tl)
 	free(tl->out);
 	free(tl->key_out);
 	free(tl->expanded);
+	free(tl->key_fields);
+	free(tl->value_fields);
 	free(tl->value_cols);
 	free(tl->key_cols);
 	free(tl->delete_key_cols);
