@@ -1,0 +1,236 @@
+/* test_crash.c: the whole engine over real recorded topics, on one thread: feed, workers and snapshotter are stepped in a
+ * seeded random order, and the run is cut off at a random step and started again, as often as it takes. Whatever the
+ * number of workers, the order of steps and the crashes: the output topic must have the bytes of an undisturbed run with
+ * one worker. WEIR_SIM_SEED runs one seed, WEIR_SIM_CASES sets how many. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hotpath/core/hash.h"
+#include "hotpath/weir.h"
+#include "io/core.h"
+#include "io/recorded/recorded.h"
+#include "tests/support/tmpdir.h"
+
+enum { SIM_PARTITIONS = 4, SIM_RECORDS = 3000 };
+
+static uint64_t rng_next(uint64_t *s)
+{
+	*s += UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t z = *s;
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+static int64_t sim_clock_us;
+
+static int64_t sim_now(void)
+{
+	return sim_clock_us += 7;
+}
+
+static void check(enum weir_err err, struct weir_diag *dg)
+{
+	if (err != WEIR_OK)
+		fail_msg("%s", weir_diag_text(dg));
+}
+
+static void make_input(const char *dir, uint64_t seed)
+{
+	struct weir_topic_writer *w;
+	struct weir_diag *dg = NULL;
+	check(weir_topic_writer_open(&w, dir, "in", SIM_PARTITIONS, WEIR_CODEC_NONE, &dg), dg);
+	for (int i = 0; i < SIM_RECORDS; i++) {
+		char value[160], key[16];
+		uint64_t r = rng_next(&seed);
+		int64_t ts = 1000 + i * 3 - (int64_t)(r % 60);
+		snprintf(key, sizeof key, "k%u", (unsigned)(r >> 20) % 37);
+		if (r % 97 == 0)
+			snprintf(value, sizeof value, "{\"k\":\"%s\",\"v\":", key);
+		else
+			snprintf(value, sizeof value, "{\"k\":\"%s\",\"v\":%d,\"s\":\"s%u\",\"ts\":%" PRId64 "}", key, (int)(r % 1000),
+			         (unsigned)(r >> 40) % 5000, ts);
+		struct weir_out out = {.key = {key, strlen(key)}, .value = {value, strlen(value)}, .timestamp = ts};
+		check(weir_topic_writer_put(w, (weir_murmur2(key, strlen(key)) & 0x7fffffff) % SIM_PARTITIONS, &out, &dg), dg);
+		if (rng_next(&seed) % 150 == 0)
+			check(weir_topic_writer_cut(w, &dg), dg);
+	}
+	check(weir_topic_writer_close(w, &dg), dg);
+}
+
+enum job_kind { JOB_TUMBLE, JOB_HOP, JOB_SESSION, JOB_TUMBLE_CHANGES, JOB_SESSION_CHANGES, JOB_TABLE, JOB_TWO_STAGES, JOB_STATELESS, JOB_COUNT };
+
+static const char *const job_name[] = {"tumble",          "hop",   "session",    "tumble changes",
+                                       "session changes", "table", "two stages", "stateless"};
+
+static struct weir_topology *make_job(enum job_kind kind, bool direct, const char *in, const char *out)
+{
+	char options[512];
+	struct weir_topology *tp = weir_topology_create();
+	snprintf(options, sizeof options, "connector=recorded path='%s' topic=in format=json%s", in,
+	         direct ? " key.fields=k key.format=raw" : "");
+	struct weir_stream *st = weir_source(tp, "src", "k STRING, v BIGINT, s STRING, ts TIMESTAMP_LTZ(3)", options);
+	st = weir_event_time(st, "ts", 20);
+	const char *key = "k";
+	const char *aggs = "k, window_start, COUNT(*) AS n, SUM(v) AS total, MAX(s) AS s, COUNT(DISTINCT s) AS d";
+	if (kind != JOB_STATELESS)
+		st = weir_key_by(st, "k");
+	switch (kind) {
+	case JOB_TUMBLE:
+		st = weir_aggregate(weir_tumble(st, 100), "w", aggs);
+		break;
+	case JOB_HOP:
+		st = weir_aggregate(weir_hop(st, 100, 40), "w", aggs);
+		break;
+	case JOB_SESSION:
+		st = weir_aggregate(weir_session(st, 30), "w", aggs);
+		break;
+	case JOB_TUMBLE_CHANGES:
+		st = weir_aggregate(weir_emit(weir_tumble(st, 100), WEIR_EMIT_CHANGES), "w", aggs);
+		key = "k;window_start";
+		break;
+	case JOB_SESSION_CHANGES:
+		st = weir_aggregate(weir_emit(weir_session(st, 30), WEIR_EMIT_CHANGES), "w",
+		                    "k, window_start, window_end, COUNT(*) AS n, SUM(v) AS total");
+		key = "k;window_start;window_end";
+		break;
+	case JOB_TABLE:
+		st = weir_filter(weir_aggregate(st, "w", "k, COUNT(*) AS n, SUM(v) AS total, MIN(s) AS s"), "total % 3 <> 0");
+		break;
+	case JOB_TWO_STAGES:
+		st = weir_aggregate(weir_tumble(st, 20), "w1", "k, v % 3 AS r, COUNT(*) AS n, SUM(v) AS total");
+		st = weir_aggregate(weir_tumble(weir_key_by(st, "r"), 100), "w2", "r AS k, window_start, SUM(n) AS n, SUM(total) AS total");
+		break;
+	default:
+		st = weir_select(weir_filter(st, "v > 200"), "k, v + 1 AS v, s");
+		break;
+	}
+	snprintf(options, sizeof options, "connector=recorded path='%s' topic=out format=json key.fields=%s", out, key);
+	(void)weir_sink(st, "sink", options);
+	return tp;
+}
+
+static enum weir_err open_log(void *ctx, const char *home, const char *app, struct weir_log **out, struct weir_diag **dg)
+{
+	(void)ctx;
+	return weir_recorded_log_open(out, home, app, dg);
+}
+
+/* One run; cut off after `steps` steps unless it ends before. Returns whether it ended. */
+static bool run(enum job_kind kind, bool direct, const char *in, const char *out, unsigned workers, uint64_t *seed,
+                uint64_t steps)
+{
+	struct weir_core co = {0};
+	struct weir_conf *cf = weir_conf_create();
+	struct weir_diag *dg = NULL;
+	char text[32];
+	snprintf(text, sizeof text, "%u", workers);
+	check(weir_conf_set(cf, "workers", text, &dg), dg);
+	check(weir_conf_set(cf, "application.id", "app", &dg), dg);
+	check(weir_conf_set(cf, "slots", "8", &dg), dg);
+	check(weir_conf_set(cf, "order.point.records", "200", &dg), dg);
+	check(weir_conf_set(cf, "commit.interval.records", "500", &dg), dg);
+	snprintf(text, sizeof text, "%u", (unsigned)(1 + rng_next(seed) % 100));
+	check(weir_conf_set(cf, "io.poll.records", text, &dg), dg);
+	check(weir_core_plan(&co, make_job(kind, direct, in, out), cf, &dg), dg);
+	co.streams = weir_xcalloc(co.plan->scan_count + 1, sizeof *co.streams);
+	bool live;
+	check(weir_source_open(&co.streams[0], &co, 0, &live, &dg), dg);
+	check(weir_core_build(&co, open_log, NULL, sim_now, &dg), dg);
+	bool done = co.consumed;
+	weir_reader_register();
+	for (uint64_t i = 0; i < steps && !done; i++) {
+		uint32_t who = (uint32_t)(rng_next(seed) % (co.worker_count + 2));
+		bool moved;
+		int wait_ms;
+		if (who < co.worker_count)
+			(void)weir_worker_step(co.workers[who]);
+		else if (who == co.worker_count)
+			check(weir_feed_step(co.feed, &moved, &wait_ms, &dg), dg);
+		else
+			check(weir_snapshot_step(co.snapshot, &moved, &dg), dg);
+		done = weir_feed_done(co.feed);
+	}
+	weir_reader_unregister();
+	weir_core_fini(&co);
+	return done;
+}
+
+static uint64_t digest(const char *dir, uint64_t *records)
+{
+	struct weir_stream_log *sl;
+	struct weir_diag *dg = NULL;
+	const char *topic = "out";
+	struct weir_recorded_source_spec spec = {.path = dir, .topics = &topic, .topic_count = 1, .bounded = WEIR_STARTUP_LATEST};
+	check(weir_recorded_source_open(&sl, &spec, &dg), dg);
+	uint64_t h = 0;
+	*records = 0;
+	for (uint32_t p = 0; p < sl->ops->partitions(sl); p++) {
+		int64_t ts;
+		while (sl->ops->peek(sl, p, &ts, &dg) == WEIR_POLL_UNIT) {
+			struct weir_unit *u;
+			check(sl->ops->take(sl, p, &u, &dg), dg);
+			for (uint32_t i = 0; i < u->count; i++) {
+				const struct weir_record *r = &u->records[i];
+				h = h * 31 + XXH3_64bits_withSeed(r->key, r->key_bytes, p);
+				h = h * 31 + (r->value ? XXH3_64bits(r->value, r->value_bytes) : 7);
+				h = h * 31 + (uint64_t)r->offset * 3 + (uint64_t)r->timestamp;
+			}
+			*records += u->count;
+			sl->ops->release(sl, u);
+		}
+	}
+	sl->ops->close(sl);
+	return h;
+}
+
+static void one_case(uint64_t seed)
+{
+	char *root = tmpdir_make(), in[512], ref[512], out[512];
+	uint64_t rng = seed, ref_records, records;
+	enum job_kind kind = (enum job_kind)(rng_next(&rng) % JOB_COUNT);
+	bool direct = rng_next(&rng) % 2;
+	unsigned workers = 1u << (rng_next(&rng) % 3);
+	snprintf(in, sizeof in, "%s/in", root);
+	snprintf(ref, sizeof ref, "%s/ref", root);
+	snprintf(out, sizeof out, "%s/out", root);
+	make_input(in, rng_next(&rng));
+	assert_true(run(kind, direct, in, ref, 1, &rng, UINT64_MAX));
+	uint64_t want = digest(ref, &ref_records);
+	assert_true(ref_records > 0);
+	unsigned crashes = 0;
+	while (!run(kind, direct, in, out, workers, &rng, crashes < 12 ? 1 + rng_next(&rng) % 4000 : UINT64_MAX))
+		crashes++;
+	uint64_t got = digest(out, &records);
+	if (got != want || records != ref_records)
+		fail_msg("seed %" PRIu64 " (%s, %s, %u workers, %u crashes): %" PRIu64 " records, wanted %" PRIu64 "; digest %s", seed,
+		         job_name[kind], direct ? "direct" : "local", workers, crashes, records, ref_records,
+		         got == want ? "equal" : "differs");
+	tmpdir_remove(root);
+}
+
+static void test_output_is_the_same_whatever_happens(void **state)
+{
+	(void)state;
+	const char *seed = getenv("WEIR_SIM_SEED"), *cases = getenv("WEIR_SIM_CASES");
+	if (seed) {
+		one_case(strtoull(seed, NULL, 10));
+		return;
+	}
+	for (uint64_t i = 1; i <= (cases ? strtoull(cases, NULL, 10) : 60); i++)
+		one_case(i);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_output_is_the_same_whatever_happens)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
