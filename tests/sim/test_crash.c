@@ -37,11 +37,11 @@ static int64_t sim_now(void)
 	return sim_clock_us += 7;
 }
 
-static void check(enum weir_err err, struct weir_diag *dg)
-{
-	if (err != WEIR_OK)
-		fail_msg("%s", weir_diag_text(dg));
-}
+#define check(call, dg)                                                                                                \
+	do {                                                                                                               \
+		if ((call) != WEIR_OK)                                                                                         \
+			fail_msg("%s", weir_diag_text(dg));                                                                        \
+	} while (0)
 
 static void make_input(const char *dir, uint64_t seed)
 {
@@ -81,7 +81,9 @@ static struct weir_topology *make_job(enum job_kind kind, bool direct, const cha
 	st = weir_event_time(st, "ts", 20);
 	const char *key = "k";
 	const char *aggs = "k, window_start, COUNT(*) AS n, SUM(v) AS total, MAX(s) AS s, COUNT(DISTINCT s) AS d";
-	if (kind != JOB_STATELESS)
+	if (kind == JOB_TWO_STAGES)
+		st = weir_key_by(weir_select(st, "k, v % 3 AS r, v, ts"), "k, r");
+	else if (kind != JOB_STATELESS)
 		st = weir_key_by(st, "k");
 	switch (kind) {
 	case JOB_TUMBLE:
@@ -106,7 +108,7 @@ static struct weir_topology *make_job(enum job_kind kind, bool direct, const cha
 		st = weir_filter(weir_aggregate(st, "w", "k, COUNT(*) AS n, SUM(v) AS total, MIN(s) AS s"), "total % 3 <> 0");
 		break;
 	case JOB_TWO_STAGES:
-		st = weir_aggregate(weir_tumble(st, 20), "w1", "k, v % 3 AS r, COUNT(*) AS n, SUM(v) AS total");
+		st = weir_aggregate(weir_tumble(st, 20), "w1", "k, r, COUNT(*) AS n, SUM(v) AS total");
 		st = weir_aggregate(weir_tumble(weir_key_by(st, "r"), 100), "w2", "r AS k, window_start, SUM(n) AS n, SUM(total) AS total");
 		break;
 	default:
