@@ -24,27 +24,40 @@ static void push_pair(struct weir_buf *stack, const struct weir_ast *a, const st
 	weir_buf_put(stack, pair, sizeof pair);
 }
 
+/* Whether two nodes agree but for their arguments and filters. */
+static bool same_node(const struct weir_ast *a, const struct weir_ast *b)
+{
+	return a->kind == b->kind && a->negated == b->negated && a->distinct == b->distinct &&
+	       a->has_else == b->has_else && a->star_arg == b->star_arg && a->value == b->value &&
+	       a->arg_count == b->arg_count && (a->filter == NULL) == (b->filter == NULL) && same_text(a, b) &&
+	       weir_type_equal(&a->type, &b->type);
+}
+
 bool weir_ast_equal(const struct weir_ast *a, const struct weir_ast *b)
 {
-	struct weir_buf stack = {0};
+	struct weir_buf stack = {0}; /* pairs still to compare; the first argument is followed at once */
 	bool equal = true;
-	push_pair(&stack, a, b);
-	while (equal && stack.bytes > 0) {
+	for (;;) {
+		equal = a == b || same_node(a, b);
+		if (!equal)
+			break;
+		if (a != b && a->filter != NULL)
+			push_pair(&stack, a->filter, b->filter);
+		for (uint32_t i = 1; a != b && i < a->arg_count; i++)
+			push_pair(&stack, a->args[i], b->args[i]);
+		if (a != b && a->arg_count > 0) {
+			const struct weir_ast *next = a->args[0];
+			b = b->args[0];
+			a = next;
+			continue;
+		}
+		if (stack.bytes == 0)
+			break;
 		const struct weir_ast *pair[2];
 		stack.bytes -= sizeof pair;
 		memcpy(pair, stack.data + stack.bytes, sizeof pair);
 		a = pair[0];
 		b = pair[1];
-		if (a == b)
-			continue;
-		equal = a->kind == b->kind && a->negated == b->negated && a->distinct == b->distinct &&
-			a->has_else == b->has_else && a->star_arg == b->star_arg && a->value == b->value &&
-			a->arg_count == b->arg_count && (a->filter == NULL) == (b->filter == NULL) && same_text(a, b) &&
-			weir_type_equal(&a->type, &b->type);
-		for (uint32_t i = 0; equal && i < a->arg_count; i++)
-			push_pair(&stack, a->args[i], b->args[i]);
-		if (equal && a->filter != NULL)
-			push_pair(&stack, a->filter, b->filter);
 	}
 	weir_buf_fini(&stack);
 	return equal;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "hotpath/expr/function.h"
+#include "hotpath/format/number.h"
 #include "hotpath/time/civil.h"
 
 #define PRINT_BYTES_MAX (64 * 1024)
@@ -273,55 +274,20 @@ static void put_quoted(struct weir_buf *out, const uint8_t *s, size_t bytes)
 	weir_buf_put_byte(out, '\'');
 }
 
-static void put_decimal(struct weir_buf *out, weir_i128 v, int scale)
-{
-	char digits[48];
-	int n = 0;
-	weir_u128 u = v < 0 ? -(weir_u128)v : (weir_u128)v;
-	do {
-		digits[n++] = (char)('0' + (int)(u % 10));
-		u /= 10;
-	} while (u != 0 || n <= scale);
-	if (v < 0)
-		weir_buf_put_byte(out, '-');
-	while (n > 0) {
-		weir_buf_put_byte(out, (uint8_t)digits[--n]);
-		if (n == scale && n > 0)
-			weir_buf_put_byte(out, '.');
-	}
-}
-
-/* Digits of a double for people: 17 significant ones, no locale. */
+/* The shortest digits that read back as the same double, always with an exponent or a point, so that it is no INTEGER.
+ */
 static void put_double(struct weir_buf *out, double d)
 {
-	char buf[40];
-	if (isnan(d) || isinf(d)) {
-		weir_buf_puts(out, isnan(d) ? "NaN" : d < 0 ? "-Infinity" : "Infinity");
-		return;
-	}
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(buf, sizeof buf, "%.*e", digits - 1, d);
-		if (strtod(buf, NULL) == d)
-			break;
-	}
-	/* The separator is whatever the locale puts between the first digit and the rest. */
-	const char *c = buf;
-	if (*c == '-')
-		weir_buf_put_byte(out, (uint8_t)*c++);
-	weir_buf_put_byte(out, (uint8_t)*c++);
-	weir_buf_put_byte(out, '.');
-	while (*c < '0' || *c > '9')
-		c++;
-	const char *e = strchr(c, 'e'), *end = e;
-	while (end > c + 1 && end[-1] == '0')
-		end--;
-	weir_buf_put(out, c, (size_t)(end - c));
-	weir_buf_printf(out, "e%d", atoi(e + 1));
+	char buf[WEIR_NUMBER_TEXT_MAX];
+	size_t bytes = weir_print_double(d, buf);
+	weir_buf_put(out, buf, bytes);
+	if (!isnan(d) && !isinf(d) && memchr(buf, 'e', bytes) == NULL && memchr(buf, 'E', bytes) == NULL)
+		weir_buf_puts(out, "e0");
 }
 
 static void put_const(struct weir_buf *out, const struct weir_expr *e)
 {
-	char buf[WEIR_CIVIL_TEXT_MAX];
+	char buf[WEIR_CIVIL_TEXT_MAX], number[WEIR_NUMBER_TEXT_MAX];
 	const struct weir_type *t = &e->type;
 	if (e->is_null) {
 		weir_buf_puts(out, "NULL");
@@ -336,7 +302,9 @@ static void put_const(struct weir_buf *out, const struct weir_expr *e)
 		put_double(out, e->value.f64);
 		break;
 	case WEIR_KIND_DECIMAL:
-		put_decimal(out, weir_type_phys(t) == WEIR_PHYS_I128 ? e->value.i128 : e->value.i64, t->scale);
+		weir_buf_put(out, number,
+			     weir_print_decimal(weir_type_phys(t) == WEIR_PHYS_I128 ? e->value.i128 : e->value.i64,
+						t->scale, number));
 		break;
 	case WEIR_KIND_DATE:
 		weir_buf_puts(out, "DATE ");

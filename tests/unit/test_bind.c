@@ -117,8 +117,8 @@ static void test_literals(void **state)
 	expect("0.05", "0.05", "DECIMAL(3, 2) NOT NULL");
 	expect(".5", "0.5", "DECIMAL(1, 1) NOT NULL");
 	expect("12345678901234567890.12", "12345678901234567890.12", "DECIMAL(22, 2) NOT NULL");
-	expect("1.5e3", "1.5e3", "DOUBLE NOT NULL");
-	expect("1e-7", "1.0e-7", "DOUBLE NOT NULL");
+	expect("1.5e3", "1500e0", "DOUBLE NOT NULL");
+	expect("1e-7", "1e-7", "DOUBLE NOT NULL");
 	expect("'it''s'", "'it''s'", "CHAR(4) NOT NULL");
 	expect("'gr\xc3\xb6\xc3\x9f"
 	       "e'",

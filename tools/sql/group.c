@@ -268,9 +268,15 @@ static enum weir_err intercept(void *ctx, const struct weir_ast *a, const struct
 		return take_column(g, a, out);
 	if (a->kind == WEIR_AST_CALL && weir_name_is_aggregate(a->text)) {
 		struct weir_ast *const *calls = (struct weir_ast *const *)g->calls.data;
-		for (uint32_t i = 0; i < g->agg_count && *out == NULL; i++)
+		uint32_t found = g->agg_count;
+		for (uint32_t i = 0; i < g->agg_count && found == g->agg_count; i++)
+			if (calls[i] == a)
+				found = i;
+		for (uint32_t i = 0; i < g->agg_count && found == g->agg_count; i++)
 			if (weir_ast_equal(calls[i], a))
-				*out = output_column(g, g->key_count + i);
+				found = i;
+		if (found < g->agg_count)
+			*out = output_column(g, g->key_count + found);
 		return WEIR_OK;
 	}
 	for (uint32_t i = 0; i < g->key_count && *out == NULL; i++)

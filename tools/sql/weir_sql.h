@@ -31,6 +31,7 @@ enum weir_sql_action {
 /* The same in steps, for programs that show what SHOW, DESCRIBE and EXPLAIN say. */
 WEIR_API WEIR_MUST_CHECK enum weir_err weir_sql_open(struct weir_sql **out, struct weir_conf *cf, const char *file,
                                                      const char *sql, size_t bytes, struct weir_diag **diag);
+/* What is to be done with the text. */
 WEIR_API enum weir_sql_action weir_sql_action(const struct weir_sql *sq);
 /* Whether a bare SELECT prints rows. */
 WEIR_API int weir_sql_prints_rows(const struct weir_sql *sq);

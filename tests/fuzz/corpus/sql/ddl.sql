@@ -1,0 +1,1 @@
+CREATE TABLE z (a INT PRIMARY KEY NOT ENFORCED, b ROW<x ARRAY<MAP<STRING, DECIMAL(5,2)>>>, o BIGINT METADATA FROM 'offset' VIRTUAL) WITH ('connector'='recorded','path'='p','topic'='t','format'='json'); SHOW CREATE TABLE z; DESCRIBE z; SET 'slots' = '5'

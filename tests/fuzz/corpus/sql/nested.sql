@@ -1,0 +1,1 @@
+SELECT * FROM (SELECT r.f, r.g[1] AS z, m['k'] FROM t) AS q (x, y, z) WHERE x IS DISTINCT FROM 5

@@ -1,0 +1,770 @@
+/* test_sql.c: SQL texts to topologies: what compiles, to which nodes, and what errors and warnings say, with their
+ * places. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hotpath/state/aggregate.h"
+#include "hotpath/topology/builder.h"
+#include "hotpath/weir.h"
+#include "io/weir_engine.h"
+#include "tools/sql/weir_sql.h"
+
+/* Five lines: statements of a test start on line 6. */
+static const char tables[] =
+	"CREATE TABLE orders (order_id STRING, merchant_id STRING, amount DECIMAL(12,2), ok BOOLEAN, ts BIGINT,"
+	" event_time AS TO_TIMESTAMP_LTZ(ts, 3), WATERMARK FOR event_time AS event_time - INTERVAL '5' SECOND)"
+	" WITH ('connector' = 'recorded', 'path' = 'in', 'topic' = 'order.placed', 'format' = 'json');\n"
+	"CREATE TABLE shown (a STRING, b BIGINT) WITH ('connector' = 'print');\n"
+	"CREATE TABLE keyed (w TIMESTAMP(3), m STRING, n BIGINT) WITH ('connector' = 'recorded', 'path' = 'out',"
+	" 'topic' = 'keyed', 'format' = 'json', 'key.format' = 'json', 'key.fields' = 'm;w');\n"
+	"CREATE TABLE appended (m STRING, n BIGINT) WITH ('connector' = 'recorded', 'path' = 'out', 'topic' = 'a',"
+	" 'format' = 'json');\n"
+	"CREATE TABLE upserted (m STRING, n BIGINT, PRIMARY KEY (m) NOT ENFORCED) WITH ('connector' = 'recorded',"
+	" 'path' = 'out', 'topic' = 'u', 'format' = 'json');\n";
+
+#define TUMBLE "TABLE(TUMBLE(TABLE orders, DESCRIPTOR(event_time), INTERVAL '1' MINUTE))"
+#define HOP    "TABLE(HOP(TABLE orders, DESCRIPTOR(event_time), INTERVAL '10' SECOND, INTERVAL '1' MINUTE))"
+
+struct compiled {
+	struct weir_conf *cf;
+	struct weir_sql *sq;
+	struct weir_topology *tp;
+	struct weir_diag *dg;
+	enum weir_err err;
+};
+
+static void compile_text(struct compiled *c, const char *text, size_t bytes, const char *brokers)
+{
+	memset(c, 0, sizeof *c);
+	c->cf = weir_conf_create();
+	if (brokers != NULL)
+		assert_int_equal(weir_conf_set(c->cf, "bootstrap.servers", brokers, NULL), WEIR_OK);
+	c->err = weir_sql_open(&c->sq, c->cf, "q.sql", text, bytes, &c->dg);
+	if (c->err == WEIR_OK)
+		c->tp = weir_sql_take_topology(c->sq);
+}
+
+static void compile(struct compiled *c, const char *more)
+{
+	char *text = malloc(sizeof tables + strlen(more));
+	memcpy(text, tables, sizeof tables - 1);
+	memcpy(text + sizeof tables - 1, more, strlen(more) + 1);
+	compile_text(c, text, strlen(text), NULL);
+	free(text);
+}
+
+static void done(struct compiled *c)
+{
+	weir_sql_close(c->sq);
+	weir_topology_destroy(c->tp);
+	weir_conf_destroy(c->cf);
+	weir_diag_destroy(c->dg);
+}
+
+static void expect_ok(struct compiled *c)
+{
+	if (c->err != WEIR_OK)
+		fail_msg("%s", weir_diag_report(c->dg));
+}
+
+/* It compiles to something that runs; warning (may be NULL) is part of the only warning. */
+static void expect(const char *more, const char *warning)
+{
+	struct compiled c;
+	compile(&c, more);
+	expect_ok(&c);
+	assert_int_equal(weir_sql_action(c.sq), WEIR_SQL_RUN);
+	assert_int_equal(weir_topology_check(c.tp, NULL), WEIR_OK);
+	const char *w = weir_sql_warning(c.sq, 0);
+	if ((w == NULL) != (warning == NULL) || (w != NULL && strstr(w, warning) == NULL))
+		fail_msg("%s: warning '%s', not '%s'", more, w == NULL ? "(none)" : w,
+			 warning == NULL ? "(none)" : warning);
+	assert_null(weir_sql_warning(c.sq, 1));
+	done(&c);
+}
+
+/* The error at line 6 (the first after the tables) and the hint, which is "" for none. */
+static void expect_error(const char *more, int column, const char *text, const char *hint)
+{
+	struct compiled c;
+	char head[64], hint_line[300];
+	compile(&c, more);
+	if (c.err == WEIR_OK)
+		fail_msg("no error: %s", more);
+	const char *report = weir_diag_report(c.dg);
+	snprintf(head, sizeof head, "q.sql:6:%d: error: ", column);
+	if (strncmp(report, head, strlen(head)) != 0 || strstr(weir_diag_text(c.dg), text) == NULL)
+		fail_msg("want %s%s, got: %s", head, text, report);
+	snprintf(hint_line, sizeof hint_line, "hint: %s", hint);
+	if (hint[0] == 0 ? strstr(report, "hint: ") != NULL : strstr(report, hint_line) == NULL)
+		fail_msg("want %s, got: %s", hint_line, report);
+	done(&c);
+}
+
+/* Kinds of nodes on the way from the last sink up to its first source. */
+static void expect_nodes(const struct compiled *c, const enum weir_node_kind *kinds, uint32_t count)
+{
+	const struct weir_node *n = NULL;
+	for (uint32_t i = 0; i < weir_topology_node_count(c->tp); i++)
+		if (weir_topology_node(c->tp, i)->kind == WEIR_NODE_SINK)
+			n = weir_topology_node(c->tp, i);
+	for (uint32_t i = 0; i < count; i++) {
+		assert_non_null(n);
+		assert_int_equal(n->kind, kinds[i]);
+		n = n->input_count > 0 ? n->inputs[0] : NULL;
+	}
+	assert_null(n);
+}
+
+static const struct weir_node *find_node(const struct compiled *c, enum weir_node_kind kind, uint32_t number)
+{
+	for (uint32_t i = 0; i < weir_topology_node_count(c->tp); i++)
+		if (weir_topology_node(c->tp, i)->kind == kind && number-- == 0)
+			return weir_topology_node(c->tp, i);
+	return NULL;
+}
+
+/* ---- what compiles ---- */
+
+static void test_revenue(void **state)
+{
+	(void)state;
+	static const char text[] =
+		"CREATE TABLE orders (order_id STRING, merchant_id STRING, customer_id STRING, amount DECIMAL(12,2), "
+		"currency STRING,"
+		" ts BIGINT, event_time AS TO_TIMESTAMP_LTZ(ts, 3), WATERMARK FOR event_time AS event_time - INTERVAL "
+		"'5' SECOND)"
+		" WITH ('connector' = 'recorded', 'path' = 'in', 'topic' = 'order.placed', 'format' = 'json');\n"
+		"CREATE TABLE revenue (window_start TIMESTAMP(3), window_end TIMESTAMP(3), merchant_id STRING, revenue "
+		"DECIMAL(38,2),"
+		" orders BIGINT) WITH ('connector' = 'recorded', 'path' = 'out', 'topic' = 'revenue.by-merchant', "
+		"'format' = 'json',"
+		" 'key.format' = 'raw', 'key.fields' = 'merchant_id');\n"
+		"INSERT INTO revenue SELECT window_start, window_end, merchant_id, SUM(amount) AS revenue, COUNT(*) AS "
+		"orders\n"
+		"FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(event_time), INTERVAL '5' MINUTES)) GROUP BY window_start, "
+		"window_end,"
+		" merchant_id;";
+	struct compiled c;
+	compile_text(&c, text, sizeof text - 1, NULL);
+	expect_ok(&c);
+	static const enum weir_node_kind kinds[] = {WEIR_NODE_SINK,      WEIR_NODE_PROJECT, WEIR_NODE_PROJECT,
+						    WEIR_NODE_AGGREGATE, WEIR_NODE_WINDOW,  WEIR_NODE_SOURCE};
+	expect_nodes(&c, kinds, 6);
+	const struct weir_node *ag = find_node(&c, WEIR_NODE_AGGREGATE, 0);
+	assert_string_equal(ag->state_name, "revenue-tumble");
+	assert_int_equal(ag->window.size_ms, 300000);
+	assert_int_equal(ag->key_count, 1);
+	assert_int_equal(ag->agg_count, 2);
+	assert_int_equal(ag->aggs[0].kind, WEIR_AGG_SUM);
+	assert_int_equal(ag->aggs[1].kind, WEIR_AGG_COUNT_STAR);
+	assert_int_equal(ag->state_grace_ms, 5000);
+	assert_false(ag->changes);
+	const struct weir_node *sink = find_node(&c, WEIR_NODE_SINK, 0);
+	assert_int_equal(sink->column_count, 5);
+	assert_string_equal(sink->columns[3].name, "revenue");
+	assert_int_equal(sink->inputs[0]->columns[0].role, WEIR_ROLE_WINDOW_START);
+	done(&c);
+}
+
+static void test_fraud(void **state)
+{
+	(void)state;
+	struct compiled c;
+	compile(&c, "INSERT INTO keyed SELECT window_start, merchant_id, COUNT(*) AS attempts FROM " HOP
+		    " WHERE NOT ok GROUP BY window_start, window_end, merchant_id HAVING COUNT(*) > 5;");
+	expect_ok(&c);
+	static const enum weir_node_kind kinds[] = {WEIR_NODE_SINK,   WEIR_NODE_PROJECT,   WEIR_NODE_PROJECT,
+						    WEIR_NODE_FILTER, WEIR_NODE_AGGREGATE, WEIR_NODE_FILTER,
+						    WEIR_NODE_WINDOW, WEIR_NODE_SOURCE};
+	expect_nodes(&c, kinds, 8);
+	const struct weir_node *ag = find_node(&c, WEIR_NODE_AGGREGATE, 0);
+	assert_int_equal(ag->window.kind, WEIR_WINDOW_HOP);
+	assert_int_equal(ag->window.size_ms, 60000);
+	assert_int_equal(ag->window.advance_ms, 10000);
+	assert_int_equal(ag->agg_count, 1); /* COUNT(*) twice is one */
+	done(&c);
+}
+
+static void test_split_and_merge(void **state)
+{
+	(void)state;
+	static const char text[] =
+		"CREATE TABLE eu (order_id BIGINT, amount DECIMAL(12,2), ts TIMESTAMP(3), WATERMARK FOR ts AS ts - "
+		"INTERVAL '5' SECOND)"
+		" WITH ('connector'='kafka', 'topic'='eu', 'properties.bootstrap.servers'='localhost:9092',"
+		" 'properties.group.id'='g', 'scan.startup.mode'='earliest-offset', 'format'='json');\n"
+		"CREATE TABLE us (order_id BIGINT, amount DECIMAL(12,2), ts TIMESTAMP(3), WATERMARK FOR ts AS ts - "
+		"INTERVAL '5' SECOND)"
+		" WITH ('connector'='kafka', 'topic'='us', 'properties.bootstrap.servers'='localhost:9092',"
+		" 'properties.group.id'='g', 'scan.startup.mode'='group-offsets', 'format'='json');\n"
+		"CREATE TABLE big (order_id BIGINT, amount DECIMAL(12,2), ts TIMESTAMP(3)) WITH ('connector'='kafka', "
+		"'topic'='big',"
+		" 'properties.bootstrap.servers'='localhost:9092', 'format'='json');\n"
+		"CREATE TABLE small (order_id BIGINT, amount DECIMAL(12,2), ts TIMESTAMP(3)) WITH ('connector'='kafka',"
+		" 'topic'='small', 'properties.bootstrap.servers'='localhost:9092', 'format'='json');\n"
+		"CREATE VIEW all_orders AS SELECT * FROM eu UNION ALL SELECT * FROM us;\n"
+		"EXECUTE STATEMENT SET BEGIN\n"
+		"  INSERT INTO big   SELECT * FROM all_orders WHERE amount >= 1000;\n"
+		"  INSERT INTO small SELECT * FROM all_orders WHERE amount <  1000;\n"
+		"END;";
+	struct compiled c;
+	compile_text(&c, text, sizeof text - 1, "file:/tmp/rec");
+	expect_ok(&c);
+	assert_non_null(find_node(&c, WEIR_NODE_SINK, 1));
+	assert_null(find_node(&c, WEIR_NODE_UNION, 1)); /* the view is compiled once */
+	const struct weir_node *us = find_node(&c, WEIR_NODE_SOURCE, 1);
+	assert_int_equal(us->table->options.connector, WEIR_CONNECTOR_RECORDED);
+	assert_string_equal(us->table->options.path, "/tmp/rec");
+	assert_string_equal(us->table->options.scan_startup_mode, "earliest-offset");
+	assert_int_equal(find_node(&c, WEIR_NODE_UNION, 0)->rowtime, 2);
+	done(&c);
+	/* Without recorded topics in their place there is nothing to read yet. */
+	compile_text(&c, text, sizeof text - 1, NULL);
+	assert_int_equal(c.err, WEIR_E_PLAN);
+	assert_int_equal(weir_diag_line(c.dg), 5);
+	assert_int_equal(weir_diag_column(c.dg), 41);
+	assert_non_null(strstr(weir_diag_report(c.dg), "needs Kafka brokers (localhost:9092)"));
+	assert_non_null(strstr(weir_diag_report(c.dg), "-b file:DIR"));
+	done(&c);
+}
+
+static void test_queries_that_compile(void **state)
+{
+	(void)state;
+	expect("SELECT * FROM orders;", NULL);
+	expect("SELECT o.order_id AS id, amount * 2 twice FROM orders AS o WHERE o.ok AND amount > 5 -- no semicolon",
+	       NULL);
+	expect("SELECT merchant_id, COUNT(*) FROM orders GROUP BY merchant_id;", NULL);
+	expect("SELECT SUM(amount) AS s, COUNT(*) FILTER (WHERE ok) c, COUNT(DISTINCT merchant_id) FROM orders", NULL);
+	expect("INSERT INTO upserted SELECT merchant_id, COUNT(*) FROM orders GROUP BY merchant_id;", NULL);
+	expect("INSERT INTO shown SELECT merchant_id, COUNT(*) FROM orders GROUP BY merchant_id;", NULL);
+	expect("INSERT INTO appended (n) SELECT ts FROM orders;", NULL);
+	expect("INSERT INTO appended (n, m) SELECT ts, order_id FROM orders;", NULL);
+	expect("INSERT INTO keyed SELECT window_start, merchant_id, COUNT(*) FROM " TUMBLE
+	       " GROUP BY window_start, window_end, merchant_id EMIT CHANGES;",
+	       NULL);
+	expect("INSERT INTO appended SELECT merchant_id, COUNT(*) FROM " TUMBLE
+	       " GROUP BY merchant_id, window_end, window_start EMIT FINAL;",
+	       NULL);
+	expect("INSERT INTO upserted SELECT merchant_id, COUNT(*) FROM " TUMBLE
+	       " GROUP BY window_start, window_end, merchant_id EMIT CHANGES;",
+	       "q.sql:6:13: warning: the key of sink upserted lacks window_start");
+	expect("INSERT INTO keyed SELECT window_start, merchant_id, COUNT(*) FROM TABLE(SESSION(TABLE orders,"
+	       " DESCRIPTOR(event_time), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, merchant_id;",
+	       "q.sql:6:73: warning: without PARTITION BY a session spans all keys");
+	expect("INSERT INTO keyed SELECT window_start, merchant_id, COUNT(*) FROM TABLE(SESSION(TABLE orders PARTITION "
+	       "BY"
+	       " merchant_id, DESCRIPTOR(event_time), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, "
+	       "merchant_id;",
+	       NULL);
+	expect("INSERT INTO keyed SELECT window_start, merchant_id, COUNT(*) FROM TABLE(TUMBLE(DATA => TABLE orders, "
+	       "TIMECOL =>"
+	       " DESCRIPTOR(event_time), SIZE => INTERVAL '1' MINUTE, OFFSET => INTERVAL '5' SECOND))"
+	       " GROUP BY window_start, window_end, merchant_id;",
+	       NULL);
+	/* An open window through a sub-select, and a window over the result of one. */
+	expect("INSERT INTO keyed SELECT window_start, merchant_id, COUNT(*) FROM (SELECT window_start, window_end, "
+	       "merchant_id"
+	       " FROM " HOP ") GROUP BY window_start, window_end, merchant_id HAVING COUNT(DISTINCT merchant_id) > 5;",
+	       NULL);
+	expect("CREATE VIEW v AS SELECT window_time AS t, merchant_id, COUNT(*) AS n FROM " TUMBLE
+	       " GROUP BY window_start, window_end, window_time, merchant_id;"
+	       "INSERT INTO keyed SELECT window_start, merchant_id, SUM(n) FROM TABLE(TUMBLE(TABLE v, DESCRIPTOR(t),"
+	       " INTERVAL '1' HOUR)) GROUP BY window_start, window_end, merchant_id;",
+	       NULL);
+	expect("SELECT merchant_id, window_start FROM " TUMBLE " WHERE amount > 5;", NULL);
+	expect("SELECT t.a FROM (SELECT merchant_id AS a FROM orders UNION ALL SELECT order_id FROM orders) AS t",
+	       NULL);
+	expect("SELECT x FROM (SELECT merchant_id, ts FROM orders) AS t (x, y)", NULL);
+	expect("(SELECT ts FROM orders) UNION ALL (SELECT 1 FROM orders)", NULL);
+	expect("CREATE TEMPORARY VIEW IF NOT EXISTS v (a, b) AS SELECT merchant_id, ts FROM orders; SELECT v.b FROM v;",
+	       NULL);
+	expect("BEGIN STATEMENT SET; INSERT INTO shown SELECT order_id, ts FROM orders; INSERT INTO appended SELECT "
+	       "order_id,"
+	       " ts FROM orders; END;",
+	       NULL);
+	expect("SELECT * FROM default_catalog.default_database.orders", NULL);
+	expect("ADD JAR 'x.jar'; SELECT ts FROM orders", "q.sql:6:1: warning: ADD is ignored");
+	expect("USE CATALOG x; SELECT ts FROM orders", "q.sql:6:1: warning: USE is ignored");
+}
+
+static void test_group_expressions(void **state)
+{
+	(void)state;
+	struct compiled c;
+	compile(&c,
+		"SELECT ABS(ts) + 1, ABS(ts), MAX(amount) + MAX(amount), o.merchant_id FROM orders o GROUP BY ABS(ts),"
+		" merchant_id HAVING ABS(ts) > 5 AND MIN(amount) > 1;");
+	expect_ok(&c);
+	const struct weir_node *ag = find_node(&c, WEIR_NODE_AGGREGATE, 0);
+	assert_int_equal(ag->key_count, 2);
+	assert_int_equal(ag->agg_count, 2);
+	assert_int_equal(ag->agg_arg_count, 1);
+	assert_true(ag->is_table);
+	assert_true(find_node(&c, WEIR_NODE_SINK, 0)->prints_rows);
+	done(&c);
+	expect_error("SELECT order_id, COUNT(*) FROM orders GROUP BY merchant_id;", 8,
+		     "column order_id must be in GROUP BY or inside an aggregate",
+		     "add it to GROUP BY, or take FIRST_VALUE or LAST_VALUE of it");
+	expect_error("SELECT * FROM orders GROUP BY merchant_id;", 8, "* cannot stand beside GROUP BY", "name the");
+	expect_error("SELECT UPPER(merchant_id) m FROM orders GROUP BY m;", 50,
+		     "m is an alias: GROUP BY does not see it", "write the expression itself");
+	expect_error("SELECT ts FROM orders GROUP BY 1;", 32, "GROUP BY takes no positions",
+		     "write the expression itself");
+	expect_error("SELECT SUM(COUNT(*)) FROM orders", 12, "an aggregate cannot stand inside another", "");
+	expect_error("SELECT SUM(merchant_id) FROM orders", 8, "SUM", "");
+	expect_error("SELECT ts FROM orders GROUP BY COUNT(*)", 32, "GROUP BY cannot hold an aggregate", "");
+	expect_error("SELECT COUNT(*) FROM orders HAVING COUNT(*)", 36, "HAVING must be BOOLEAN, not BIGINT", "");
+	expect_error("SELECT ts FROM orders WHERE COUNT(*) > 1", 29, "WHERE cannot hold an aggregate: use HAVING", "");
+}
+
+/* ---- errors ---- */
+
+static void test_names(void **state)
+{
+	(void)state;
+	expect_error("INSERT INTO apended SELECT merchant_id, ts FROM orders;", 13, "unknown table apended",
+		     "did you mean appended?");
+	expect_error("SELECT * FROM order;", 15, "expected a table name, found 'order'",
+		     "a keyword as a name needs quotes: `order`");
+	expect_error("SELECT * FROM ordesr;", 15, "unknown table ordesr", "did you mean orders?");
+	expect_error("SELECT ts FROM orders WHERE amout > 1;", 29, "unknown column amout", "did you mean amount?");
+	expect_error("SELECT x.ts FROM orders AS o", 8, "unknown table or column x in x.ts", "");
+	expect_error("SELECT orders.ts FROM orders AS o", 8, "unknown table or column orders", "");
+	expect_error("SELECT o.* FROM orders", 8, "unknown table o", "");
+	expect_error("INSERT INTO appended (m, x) SELECT order_id, ts FROM orders", 26,
+		     "table appended has no column x", "");
+	expect_error("SELECT UPER(order_id) FROM orders", 8, "unknown function UPER", "did you mean UPPER?");
+	expect_error("SELECT * FROM a.b", 15, "weir has no catalogs or databases", "name the table alone");
+	expect_error("CREATE TABLE shown (a INT) WITH ('connector' = 'print')", 14, "shown exists already", "");
+}
+
+static void test_windows(void **state)
+{
+	(void)state;
+	expect_error("SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' MINUTE)) GROUP BY "
+		     "window_start,"
+		     " window_end",
+		     60, "column ts is not a time attribute", "declare WATERMARK FOR ts AS ts - INTERVAL '5' SECOND");
+	expect_error("SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(event_tim), INTERVAL '1' MINUTE))", 60,
+		     "unknown column event_tim", "did you mean event_time?");
+	expect_error("SELECT window_start FROM " TUMBLE " GROUP BY window_start", 108,
+		     "a window's GROUP BY needs both window_start and window_end",
+		     "GROUP BY window_start, window_end, ...");
+	expect_error("SELECT merchant_id FROM " HOP, 31, "not supported yet: rows of HOP or SESSION windows",
+		     "aggregate with GROUP BY window_start, window_end");
+	expect_error("SELECT 1 FROM TABLE(TUMBLE(orders, DESCRIPTOR(event_time), INTERVAL '1' MINUTE))", 28,
+		     "expected TABLE and a table name", "write TUMBLE(TABLE t");
+	expect_error("SELECT 1 FROM TABLE(TUMBLE(TABLE orders, event_time, INTERVAL '1' MINUTE))", 42,
+		     "expected DESCRIPTOR and the time column", "write DESCRIPTOR(event_time)");
+	expect_error("SELECT 1 FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(event_time), 60000))", 66,
+		     "expected an INTERVAL for the size", "write INTERVAL '5' MINUTE");
+	expect_error("SELECT 1 FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(event_time)))", 21,
+		     "TUMBLE needs its argument SIZE", "TUMBLE(TABLE t, DESCRIPTOR(c), INTERVAL '5' MINUTES)");
+	expect_error("SELECT 1 FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(event_time), INTERVAL '0' SECOND))", 21,
+		     "the size of a window must be positive", "");
+	expect_error("SELECT 1 FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(event_time), INTERVAL '1' MONTH))", 66,
+		     "the size cannot be in months or years", "months have no fixed length: use days");
+	expect_error("SELECT 1 FROM TABLE(HOP(TABLE orders, DESCRIPTOR(event_time), INTERVAL '1' HOUR, INTERVAL '1' "
+		     "MINUTE))",
+		     21, "slides further than its size", "HOP takes the slide first, then the size");
+	expect_error("SELECT 1 FROM TABLE(TUMBLE(SIZ => INTERVAL '1' HOUR))", 28, "TUMBLE has no argument SIZ",
+		     "TUMBLE(");
+	expect_error("SELECT 1 FROM TABLE(CUMULATE(TABLE orders))", 21, "not supported yet: CUMULATE",
+		     "use TUMBLE or HOP");
+	expect_error("SELECT window_start, COUNT(*) FROM TABLE(SESSION(TABLE orders PARTITION BY order_id, "
+		     "DESCRIPTOR(event_time),"
+		     " INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, merchant_id",
+		     141, "a SESSION partitioned by other columns", "group by the columns of PARTITION BY");
+	expect_error("SELECT window_start, merchant_id FROM " TUMBLE " GROUP BY merchant_id", 8,
+		     "window_start needs window_start and window_end in GROUP BY", "GROUP BY window_start");
+	expect_error("SELECT COUNT(*) FROM " HOP " GROUP BY merchant_id", 123, "a plain GROUP BY over HOP or SESSION",
+		     "GROUP BY");
+	expect_error("SELECT COUNT(*) FROM " HOP
+		     " WHERE window_start > TIMESTAMP '2026-01-01 00:00:00' GROUP BY window_start,"
+		     " window_end",
+		     133, "computing with the window of a row", "aggregate with GROUP BY");
+}
+
+static void test_emission(void **state)
+{
+	(void)state;
+	expect_error("INSERT INTO appended SELECT merchant_id, COUNT(*) FROM orders GROUP BY merchant_id;", 13,
+		     "a plain GROUP BY is a table of changing rows: sink appended only appends",
+		     "give the sink a PRIMARY KEY (...) NOT ENFORCED, or GROUP BY a window");
+	expect_error("INSERT INTO shown SELECT merchant_id, COUNT(*) FROM orders GROUP BY merchant_id EMIT FINAL;", 81,
+		     "a plain GROUP BY never has final rows", "GROUP BY a window to have final rows");
+	expect_error("INSERT INTO appended SELECT merchant_id, COUNT(*) FROM " TUMBLE
+		     " GROUP BY window_start, window_end, merchant_id EMIT CHANGES;",
+		     13, "EMIT CHANGES needs a key: sink appended", "the key must hold merchant_id, window_start");
+	expect_error("INSERT INTO upserted SELECT UPPER(merchant_id), COUNT(*) FROM orders GROUP BY merchant_id;", 13,
+		     "does not determine the row: group column merchant_id is not in it",
+		     "the key must hold merchant_id");
+	expect_error("INSERT INTO keyed SELECT window_start, merchant_id, COUNT(*) FROM TABLE(SESSION(TABLE orders "
+		     "PARTITION BY"
+		     " merchant_id, DESCRIPTOR(event_time), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end,"
+		     " merchant_id EMIT CHANGES;",
+		     13, "it lacks the session's window", "the key must hold merchant_id, window_start, window_end");
+	expect_error(
+		"SELECT n, COUNT(*) FROM (SELECT merchant_id, COUNT(*) n FROM orders GROUP BY merchant_id) GROUP BY n;",
+		25, "an aggregation over a table (a plain GROUP BY) needs retractions", "aggregate in one step");
+	expect_error("SELECT * FROM (SELECT ts FROM orders EMIT CHANGES)", 38, "EMIT cannot stand in a sub-query",
+		     "EMIT ends the whole query");
+	expect_error("SELECT ts FROM orders EMIT NOTHING", 28,
+		     "expected ; or the end of the statement, found 'NOTHING'", "");
+	expect_error("SELECT m FROM upserted", 15, "reading table upserted, which has a PRIMARY KEY",
+		     "leave the PRIMARY KEY");
+}
+
+static void test_columns_of_sinks(void **state)
+{
+	(void)state;
+	expect_error("INSERT INTO appended SELECT merchant_id, amount, ts FROM orders;", 22,
+		     "appended takes 2 columns, the query gives 3", "");
+	expect_error("INSERT INTO appended SELECT merchant_id, merchant_id FROM orders;", 42,
+		     "column n of appended is BIGINT, the query gives STRING", "CAST it");
+	expect_error("INSERT INTO upserted (n) SELECT ts FROM orders", 13, "column m is NOT NULL and gets no value",
+		     "");
+	expect_error("INSERT INTO appended (m, m) SELECT order_id, ts FROM orders", 26, "column m stands twice", "");
+	expect_error("SELECT ts FROM orders UNION ALL SELECT ts, ok FROM orders", 33, "this SELECT has 2 columns", "");
+	expect_error("SELECT ts FROM orders UNION ALL SELECT order_id FROM orders", 33,
+		     "UNION ALL: column ts is STRING here and BIGINT before", "CAST one of them");
+	expect_error("INSERT INTO orders SELECT * FROM orders", 20, "orders takes 5 columns, the query gives 6", "");
+	expect_error("SELECT * FROM shown", 15, "cannot be", "");
+}
+
+static void test_not_supported_yet(void **state)
+{
+	(void)state;
+	expect_error("SELECT o.ts FROM orders o JOIN orders p ON o.ts = p.ts", 27, "not supported yet: joins", "");
+	expect_error("SELECT ts FROM orders, shown", 22, "not supported yet: joins", "");
+	expect_error("SELECT ts FROM orders LEFT JOIN shown ON TRUE", 23, "not supported yet: joins", "");
+	expect_error("SELECT ts FROM orders FOR SYSTEM_TIME AS OF ts", 23, "FOR SYSTEM_TIME", "");
+	expect_error("SELECT COUNT(*) OVER (ORDER BY ts) FROM orders", 17, "not supported yet: OVER windows", "");
+	expect_error("SELECT ts FROM orders ORDER BY ts", 23, "not supported yet: ORDER", "");
+	expect_error("SELECT ts FROM orders LIMIT 5", 23, "not supported yet: LIMIT", "");
+	expect_error("SELECT DISTINCT ts FROM orders", 8, "not supported yet: SELECT DISTINCT", "use GROUP BY");
+	expect_error("SELECT ts FROM orders UNION SELECT ts FROM orders", 23, "UNION without ALL", "use UNION ALL");
+	expect_error("WITH x AS (SELECT 1) SELECT * FROM x", 1, "not supported yet: WITH", "use CREATE TEMPORARY VIEW");
+	expect_error("SELECT 1", 9, "not supported yet: SELECT without FROM", "");
+	expect_error("INSERT INTO shown VALUES ('a', 1)", 19, "not supported yet: VALUES", "");
+	expect_error("SELECT ts FROM orders WHERE ts IN (SELECT ts FROM orders)", 36, "not supported yet: IN (SELECT",
+		     "");
+	expect_error("ALTER TABLE orders", 1, "not supported yet: ALTER", "");
+	expect_error("CREATE STREAM x", 8, "ksqlDB", "write CREATE TABLE");
+	expect_error("SELECT CURRENT_TIMESTAMP FROM orders", 8, "not supported yet: CURRENT_TIMESTAMP",
+		     "results never depend");
+}
+
+static void test_create_table(void **state)
+{
+	(void)state;
+	expect_error("CREATE TABLE t (a INT, a INT) WITH ('connector' = 'print')", 24, "column a is declared twice",
+		     "");
+	expect_error("CREATE TABLE t (a INTEGR) WITH ('connector' = 'print')", 19, "unknown type INTEGR",
+		     "did you mean INTEGER?");
+	expect_error("CREATE TABLE t (a INT)", 14, "table t has no connector", "add WITH");
+	expect_error("CREATE TABLE t (a INT) WITH ('connector' = 'recordet')", 30, "recordet", "");
+	expect_error("CREATE TABLE t (a INT) WITH ('connector' = 'recorded', 'path' = 'x', 'topik' = 't', 'format' = "
+		     "'json')",
+		     70, "connector 'recorded' has no option 'topik': did you mean 'topic'?", "");
+	expect_error("CREATE TABLE t (a INT) WITH (connector = 'print')", 30,
+		     "expected the name of an option as a string", "write 'connector' = 'kafka'");
+	expect_error("CREATE TABLE t (a INT, WATERMARK FOR a AS a) WITH ('connector' = 'print')", 38,
+		     "the time column must be TIMESTAMP(3) or TIMESTAMP_LTZ(3), not INT", "add a computed column");
+	expect_error("CREATE TABLE t (a TIMESTAMP, WATERMARK FOR a AS a) WITH ('connector' = 'print')", 44,
+		     "at most milliseconds", "declare it with precision 3");
+	expect_error("CREATE TABLE t (a TIMESTAMP(3), WATERMARK FOR b AS b) WITH ('connector' = 'print')", 47,
+		     "WATERMARK: unknown column b", "");
+	expect_error("CREATE TABLE t (a TIMESTAMP(3), WATERMARK FOR a AS a + INTERVAL '1' SECOND) WITH ('connector' = "
+		     "'print')",
+		     54, "the watermark must be the time column itself",
+		     "write WATERMARK FOR c AS c - INTERVAL '5' SECOND");
+	expect_error("CREATE TABLE t (a TIMESTAMP(3), WATERMARK FOR a AS a - INTERVAL '-1' SECOND) WITH ('connector' = "
+		     "'print')",
+		     56, "a watermark cannot be ahead", "");
+	expect_error("CREATE TABLE t (a INT, PRIMARY KEY (b) NOT ENFORCED) WITH ('connector' = 'print')", 37,
+		     "PRIMARY KEY: unknown column b", "");
+	expect_error("CREATE TABLE t (a INT, PRIMARY KEY (a)) WITH ('connector' = 'print')", 39,
+		     "expected NOT ENFORCED", "nothing checks the key");
+	expect_error("CREATE TABLE t (a INT, b AS a + c) WITH ('connector' = 'print')", 33, "unknown column c", "");
+	expect_error("CREATE TABLE t (a INT, b AS b + 1) WITH ('connector' = 'print')", 29, "unknown column b", "");
+	expect_error("CREATE TABLE t (a STRING METADATA FROM 'timestamp') WITH ('connector' = 'print')", 19,
+		     "wrong type for its metadata", "metadata timestamp is TIMESTAMP_LTZ(3)");
+	expect_error("CREATE TABLE t (a STRING METADATA FROM 'topik') WITH ('connector' = 'print')", 40,
+		     "unknown metadata 'topik'", "did you mean 'topic'?");
+	expect_error("CREATE TABLE t (abc STRING) WITH ('connector' = 'recorded', 'path' = 'x', 'topic' = 't', "
+		     "'format' = 'json',"
+		     " 'key.format' = 'raw', 'key.fields' = 'abd')",
+		     131, "key.fields: unknown column abd", "did you mean abc?");
+	expect_error("CREATE TABLE t (a STRING, x BIGINT METADATA FROM 'offset') WITH ('connector' = 'recorded', "
+		     "'path' = 'x', 'topic'"
+		     " = 't', 'format' = 'json'); INSERT INTO t SELECT order_id, ts FROM orders",
+		     153, "cannot be written: metadata 'offset' is read-only", "declare it VIRTUAL");
+	expect_error("CREATE TABLE t LIKE orders", 16, "not supported yet: CREATE TABLE ... LIKE", "");
+	expect("CREATE TABLE t (`x``y` ROW<a INT, `b c` ARRAY<STRING>> COMMENT 'z', p BIGINT NOT NULL, c AS p + q, q "
+	       "INT, o BIGINT"
+	       " METADATA FROM 'offset' VIRTUAL, CONSTRAINT pk PRIMARY KEY (p, q) NOT ENFORCED) COMMENT 'c' WITH "
+	       "('connector' ="
+	       " 'recorded', 'path' = 'x', 'topic' = 't', 'format' = 'json'); INSERT INTO t (p, q) SELECT ts, 5 FROM "
+	       "orders",
+	       NULL);
+	expect("DROP TABLE shown; DROP VIEW IF EXISTS shown; CREATE TABLE shown (z INT) WITH ('connector' = "
+	       "'blackhole'); INSERT"
+	       " INTO shown SELECT 1 FROM orders",
+	       NULL);
+	expect_error("DROP TABLE nothing", 12, "unknown table nothing", "");
+	expect_error("DROP VIEW orders", 11, "orders is a table", "");
+}
+
+static void test_views(void **state)
+{
+	(void)state;
+	expect_error("CREATE VIEW v AS SELECT nope FROM orders; SELECT 1 FROM orders", 25, "unknown column nope", "");
+	expect_error("CREATE VIEW v (a, b) AS SELECT ts FROM orders", 13, "view v names 2 columns, its query has 1",
+		     "");
+	expect_error("INSERT INTO v SELECT 1", 13, "unknown table v", "");
+	expect_error("CREATE VIEW v AS SELECT * FROM v", 32, "unknown table v", "");
+	expect_error("CREATE VIEW v AS SELECT ts FROM orders; INSERT INTO v SELECT ts FROM orders", 53, "v is a view",
+		     "");
+	/* One aggregate serves both readers. */
+	struct compiled c;
+	compile(&c, "CREATE VIEW v AS SELECT merchant_id AS m, COUNT(*) AS n FROM " TUMBLE
+		    " GROUP BY window_start, window_end, merchant_id;"
+		    "INSERT INTO appended SELECT * FROM v; INSERT INTO shown SELECT m, n FROM v WHERE n > 1;");
+	expect_ok(&c);
+	assert_non_null(find_node(&c, WEIR_NODE_AGGREGATE, 0));
+	assert_null(find_node(&c, WEIR_NODE_AGGREGATE, 1));
+	assert_string_equal(find_node(&c, WEIR_NODE_AGGREGATE, 0)->state_name, "appended-tumble");
+	done(&c);
+	/* EMIT CHANGES reaches the aggregate inside a view. */
+	compile(&c, "CREATE VIEW v AS SELECT window_start AS w, merchant_id AS m, COUNT(*) AS n FROM " TUMBLE
+		    " GROUP BY window_start, window_end, merchant_id;"
+		    "INSERT INTO keyed SELECT * FROM v EMIT CHANGES; INSERT INTO shown SELECT m, n FROM v;");
+	expect_ok(&c);
+	assert_true(find_node(&c, WEIR_NODE_AGGREGATE, 0)->changes);
+	assert_false(find_node(&c, WEIR_NODE_AGGREGATE, 1)->changes);
+	done(&c);
+}
+
+static void test_statements(void **state)
+{
+	(void)state;
+	expect_error("SELCT 1;", 1, "expected a statement", "did you mean SELECT?");
+	expect_error("SELECT ts FROM orders; SELECT ts FROM orders", 24, "a bare SELECT stands alone in a file",
+		     "write its rows into a table WITH ('connector' = 'print')");
+	expect_error("INSERT INTO shown SELECT order_id, ts FROM orders; SELECT ts FROM orders", 52, "stands alone",
+		     "write");
+	expect_error("SELECT ts FROM orders x y", 25, "expected ; or the end of the statement, found 'y'", "");
+	expect_error("EXECUTE STATEMENT SET BEGIN END;", 29, "an empty statement set", "");
+	expect_error("EXECUTE STATEMENT SET BEGIN SELECT 1; END;", 29, "expected INSERT INTO or END", "");
+	expect_error("INSERT OVERWRITE shown SELECT 1", 8, "not supported: INSERT OVERWRITE", "results are appended");
+	expect_error("EXPLAIN SELECT ts FROM orders; INSERT INTO shown SELECT order_id, ts FROM orders", 32,
+		     "EXPLAIN cannot stand beside what is to be run", "weir explain");
+	struct compiled c;
+	compile(&c, "");
+	expect_ok(&c);
+	assert_int_equal(weir_sql_action(c.sq), WEIR_SQL_NOTHING);
+	assert_null(c.tp);
+	assert_string_equal(weir_sql_output(c.sq), "");
+	done(&c);
+	compile(&c, "EXPLAIN PLAN FOR SELECT ts FROM orders");
+	expect_ok(&c);
+	assert_int_equal(weir_sql_action(c.sq), WEIR_SQL_EXPLAIN);
+	assert_non_null(c.tp);
+	done(&c);
+	struct weir_topology *tp = NULL;
+	struct weir_diag *dg = NULL;
+	assert_int_equal(weir_sql_compile(&tp, NULL, NULL, "SHOW TABLES", 11, &dg), WEIR_E_PLAN);
+	assert_non_null(strstr(weir_diag_text(dg), "nothing to run"));
+	weir_diag_destroy(dg);
+}
+
+static void test_set(void **state)
+{
+	(void)state;
+	struct compiled c;
+	compile(&c, "SET 'commit.interval.ms' = '5s'; SET pipeline.name = revenue; SELECT ts FROM orders");
+	expect_ok(&c);
+	assert_true(weir_conf_is_set(c.cf, "commit.interval.ms"));
+	assert_string_equal(weir_conf_get(c.cf, "application.id"), "revenue");
+	done(&c);
+	expect_error("SET 'memory.maxx' = '1'", 5, "unknown property 'memory.maxx'", "");
+	expect_error("SET 'slots' 5", 13, "expected =, found '5'", "");
+	/* What an operator gave wins over the file. */
+	struct weir_conf *cf = weir_conf_create();
+	struct weir_sql *sq = NULL;
+	assert_int_equal(weir_conf_set(cf, "slots", "8", NULL), WEIR_OK);
+	assert_int_equal(weir_sql_open(&sq, cf, NULL, "SET 'slots' = '16'", 18, NULL), WEIR_OK);
+	assert_string_equal(weir_conf_get(cf, "slots"), "8");
+	weir_sql_close(sq);
+	weir_conf_destroy(cf);
+}
+
+static void test_show_and_describe(void **state)
+{
+	(void)state;
+	struct compiled c;
+	compile(&c, "CREATE VIEW v AS SELECT ts, COUNT(*) AS n FROM orders GROUP BY ts; SHOW TABLES; SHOW VIEWS; "
+		    "DESCRIBE orders; DESC v;"
+		    "SHOW CREATE TABLE shown; SHOW FUNCTIONS;");
+	expect_ok(&c);
+	const char *out = weir_sql_output(c.sq);
+	assert_non_null(strstr(out, "| table name |\n+------------+\n| appended   |\n"));
+	assert_non_null(strstr(out, "| view name |\n+-----------+\n| v         |\n+-----------+\n"));
+	assert_non_null(strstr(out, "| event_time  | TIMESTAMP_LTZ(3) *ROWTIME* | TRUE | "));
+	assert_non_null(strstr(out, "event_time - 5000 ms"));
+	assert_non_null(strstr(out, "| n    | BIGINT | FALSE |\n"));
+	assert_non_null(strstr(out, "\nCREATE TABLE shown (a STRING, b BIGINT) WITH ('connector' = 'print')\n"));
+	assert_non_null(strstr(out, "| ABS "));
+	done(&c);
+	expect_error("SHOW NOTHING", 6, "expected TABLES, VIEWS, FUNCTIONS or CREATE TABLE", "");
+	expect_error("DESCRIBE nothing", 10, "unknown table nothing", "");
+}
+
+static void test_expand(void **state)
+{
+	(void)state;
+	static const struct weir_sql_variable v[] = {{"in", "rec"}, {"out.dir", "a b"}};
+	char *out = NULL;
+	size_t bytes = 0;
+	struct weir_diag *dg = NULL;
+	static const char text[] = "'${in}' ${out.dir}$ {x} ${in}";
+	assert_int_equal(weir_sql_expand("q", text, sizeof text - 1, v, 2, &out, &bytes, &dg), WEIR_OK);
+	assert_string_equal(out, "'rec' a b$ {x} rec");
+	assert_int_equal(bytes, strlen(out));
+	weir_free(out);
+	assert_int_equal(weir_sql_expand("q.sql", "a\n  ${nope}", 11, v, 2, &out, &bytes, &dg), WEIR_E_PLAN);
+	assert_int_equal(weir_diag_line(dg), 2);
+	assert_int_equal(weir_diag_column(dg), 3);
+	assert_non_null(strstr(weir_diag_report(dg), "${nope} is not defined"));
+	assert_non_null(strstr(weir_diag_report(dg), "--define nope=VALUE"));
+	weir_diag_destroy(dg);
+	dg = NULL;
+	assert_int_equal(weir_sql_expand("q.sql", "${a", 3, v, 2, &out, &bytes, &dg), WEIR_E_PLAN);
+	weir_diag_destroy(dg);
+}
+
+/* ---- bounds ---- */
+
+static char *repeat(const char *head, const char *part, int n, const char *tail)
+{
+	size_t a = strlen(head), b = strlen(part), c = strlen(tail);
+	char *s = malloc(a + b * (size_t)n + c + 1);
+	memcpy(s, head, a);
+	for (int i = 0; i < n; i++)
+		memcpy(s + a + b * (size_t)i, part, b);
+	memcpy(s + a + b * (size_t)n, tail, c + 1);
+	return s;
+}
+
+/* The same error from the parser, whatever the clause. */
+static void test_depth_in_every_clause(void **state)
+{
+	(void)state;
+	static const char *const clauses[][2] = {
+		{"SELECT ", "1 FROM orders"},
+		{"SELECT ts FROM orders WHERE ", "ok"},
+		{"SELECT COUNT(*) FROM orders GROUP BY ", "ts"},
+		{"SELECT COUNT(*) FROM orders HAVING ", "TRUE"},
+		{"SELECT COUNT(*) FILTER (WHERE ", "ok"},
+		{"SELECT ts FROM ", "orders"},
+		{"SELECT ts FROM TABLE(TUMBLE(", "TABLE orders"},
+		{"CREATE TABLE t (a AS ", "1"},
+		{"", "SELECT 1"},
+	};
+	for (size_t i = 0; i < sizeof clauses / sizeof clauses[0]; i++) {
+		struct compiled c;
+		char *s =
+			repeat(clauses[i][0], strcmp(clauses[i][0], "SELECT ts FROM ") == 0 ? "(SELECT ts FROM " : "(",
+			       250, clauses[i][1]);
+		compile(&c, s);
+		assert_int_equal(c.err, WEIR_E_PLAN);
+		if (strstr(weir_diag_report(c.dg), "nesting limit 200") == NULL &&
+		    strstr(weir_diag_report(c.dg), "expected TABLE") == NULL)
+			fail_msg("%s: %s", clauses[i][0], weir_diag_report(c.dg));
+		done(&c);
+		free(s);
+	}
+	struct compiled c;
+	char *s = repeat("CREATE VIEW v0 AS SELECT ts FROM orders;", "", 0, "");
+	compile(&c, s);
+	expect_ok(&c);
+	done(&c);
+	free(s);
+}
+
+/* A chain of views is no deeper in the C stack than its length in the text allows: it stays within 64 KiB. */
+static void test_many_views_columns_and_unions(void **state)
+{
+	(void)state;
+	struct compiled c;
+	struct weir_buf b = {0};
+	weir_buf_puts(&b, "CREATE VIEW v0 AS SELECT ts FROM orders;\n");
+	for (int i = 1; i < 150; i++)
+		weir_buf_printf(&b, "CREATE VIEW v%d AS SELECT * FROM v%d;\n", i, i - 1);
+	weir_buf_puts(&b, "SELECT * FROM v149;");
+	weir_buf_put_byte(&b, 0);
+	compile(&c, (const char *)b.data);
+	expect_ok(&c);
+	done(&c);
+	b.bytes = 0;
+	weir_buf_puts(&b, "CREATE TABLE wide (c0 INT");
+	for (int i = 1; i < 5000; i++)
+		weir_buf_printf(&b, ",c%d INT", i);
+	weir_buf_puts(&b, ") WITH ('connector' = 'datagen'); SELECT c4999, * FROM wide;");
+	compile_text(&c, (const char *)b.data, b.bytes, NULL);
+	expect_ok(&c);
+	assert_int_equal(find_node(&c, WEIR_NODE_SINK, 0)->column_count, 5001);
+	done(&c);
+	weir_buf_fini(&b);
+	char *s = repeat("SELECT ts FROM orders", " UNION ALL SELECT ts FROM orders", 500, ";");
+	compile(&c, s);
+	expect_ok(&c);
+	done(&c);
+	free(s);
+	s = repeat("SELECT ts", " + 1", 15000, " FROM orders;");
+	compile(&c, s);
+	expect_ok(&c);
+	done(&c);
+	free(s);
+	s = repeat("SELECT ts", " + 1", 20000, " FROM orders;");
+	compile(&c, s);
+	assert_int_equal(c.err, WEIR_E_PLAN);
+	assert_non_null(strstr(weir_diag_text(c.dg), "sql.bytes.max"));
+	done(&c);
+	free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_revenue),
+		cmocka_unit_test(test_fraud),
+		cmocka_unit_test(test_split_and_merge),
+		cmocka_unit_test(test_queries_that_compile),
+		cmocka_unit_test(test_group_expressions),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_emission),
+		cmocka_unit_test(test_columns_of_sinks),
+		cmocka_unit_test(test_not_supported_yet),
+		cmocka_unit_test(test_create_table),
+		cmocka_unit_test(test_views),
+		cmocka_unit_test(test_statements),
+		cmocka_unit_test(test_set),
+		cmocka_unit_test(test_show_and_describe),
+		cmocka_unit_test(test_expand),
+		cmocka_unit_test(test_depth_in_every_clause),
+		cmocka_unit_test(test_many_views_columns_and_unions),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
