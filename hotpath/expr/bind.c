@@ -306,7 +306,9 @@ static enum weir_err bind_step(struct binder *b)
 	}
 	struct weir_expr_problem pb = {"", ""};
 	size_t bytes = f->next * sizeof(struct weir_expr *);
-	const struct weir_expr **args = weir_mem_copy(b->m, b->values.data + b->values.bytes - bytes, bytes);
+	const struct weir_expr **args = weir_mem_take(b->m, bytes + sizeof *args);
+	if (bytes > 0)
+		memcpy(args, b->values.data + b->values.bytes - bytes, bytes);
 	const struct weir_expr *e = bind_node(b, a, args, &pb);
 	if (e == NULL)
 		return fail(b, a, &pb);
