@@ -324,6 +324,16 @@ static enum weir_err build_workers(struct weir_core *co, struct weir_diag **dg)
 	return err;
 }
 
+static bool windows_open(const struct weir_core *co)
+{
+	for (uint32_t w = 0; w < co->worker_count; w++)
+		for (uint32_t s = 0; s < co->plan->stage_count; s++)
+			for (uint32_t k = 0; k < co->plan->stages[s].slot_count; k++)
+				if (co->workers[w]->slots[s][k] && weir_slot_next_close(co->workers[w]->slots[s][k]) != INT64_MAX)
+					return true;
+	return false;
+}
+
 /* Records the bounded input still has, and whether a resumed run has nothing left. */
 static void count_input(struct weir_core *co, const int64_t *start)
 {
@@ -338,7 +348,9 @@ static void count_input(struct weir_core *co, const int64_t *start)
 				left += (uint64_t)(end - from);
 		}
 	co->records_total = co->live ? 0 : left;
-	co->consumed = co->restored.found && !co->live && left == 0;
+	/* A run that was cut off after its last record but before it closed its windows still has that to do. */
+	co->consumed = co->restored.found && !co->live && left == 0 &&
+	               (co->settings.end_of_input_keep || !windows_open(co));
 }
 
 static enum weir_err build_feed(struct weir_core *co, int64_t (*now_us)(void), struct weir_diag **dg)

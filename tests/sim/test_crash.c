@@ -213,7 +213,7 @@ static void one_case(uint64_t seed)
 		crashes++;
 	uint64_t got = digest(out, &records);
 	if (got != want || records != ref_records)
-		fail_msg("seed %" PRIu64 " (%s, %s, %u workers, %u crashes): %" PRIu64 " records, wanted %" PRIu64 "; digest %s", seed,
+		fail_msg("%s: seed %" PRIu64 " (%s, %s, %u workers, %u crashes): %" PRIu64 " records, wanted %" PRIu64 "; digest %s", root, seed,
 		         job_name[kind], direct ? "direct" : "local", workers, crashes, records, ref_records,
 		         got == want ? "equal" : "differs");
 	tmpdir_remove(root);
