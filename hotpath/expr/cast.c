@@ -411,7 +411,7 @@ static bool cast_to_text(const struct cast *c, uint32_t r)
 		c->text->bytes = weir_print_double(c->in->f64[at], number);
 	struct weir_str s = {c->text->data, (uint32_t)c->text->bytes, 0};
 	s = cut(s, c->to->length);
-	uint8_t *to = weir_scratch_take(c->scratch, s.bytes);
+	uint8_t *to = weir_scratch_take(c->scratch, s.bytes + 1);
 	memcpy(to, s.data, s.bytes);
 	c->out->str[r] = (struct weir_str){to, s.bytes, 0};
 	return true;

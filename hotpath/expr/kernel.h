@@ -119,10 +119,15 @@ WEIR_INLINE void weir_out_str(const struct weir_kernel *k, uint32_t row, const v
 {
 	k->out->str[row] = (struct weir_str){data, (uint32_t)bytes, 0};
 }
+/* Room for a result; never NULL, also for none. */
+WEIR_INLINE void *weir_kernel_take(const struct weir_kernel *k, size_t bytes)
+{
+	return weir_scratch_take(k->scratch, bytes + (bytes == 0));
+}
 /* A copy in scratch. */
 WEIR_INLINE void weir_out_copy(const struct weir_kernel *k, uint32_t row, const void *data, size_t bytes)
 {
-	uint8_t *to = weir_scratch_take(k->scratch, bytes);
+	uint8_t *to = weir_kernel_take(k, bytes);
 	if (bytes != 0)
 		memcpy(to, data, bytes);
 	weir_out_str(k, row, to, bytes);

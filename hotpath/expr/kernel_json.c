@@ -135,7 +135,7 @@ static struct weir_str scalar_text(struct weir_kernel *k, const struct weir_json
 		return (struct weir_str){v->data, v->bytes, 0};
 	if (weir_json_text_is_plain(v))
 		return (struct weir_str){v->data + 1, v->bytes - 2, 0};
-	uint8_t *to = weir_scratch_take(k->scratch, v->bytes);
+	uint8_t *to = weir_kernel_take(k, v->bytes);
 	return (struct weir_str){to, weir_json_text_unescape(v, to), 0};
 }
 
@@ -161,7 +161,7 @@ WEIR_KERNEL(json_query)
 			weir_col_set_null(k->out, r);
 			continue;
 		}
-		uint8_t *to = weir_scratch_take(k->scratch, v.bytes);
+		uint8_t *to = weir_kernel_take(k, v.bytes);
 		weir_out_str(k, r, to, weir_json_text_compact(&v, to));
 	}
 }
@@ -214,7 +214,7 @@ static bool put_value(struct weir_kernel *k, const struct weir_json_text_slice *
 		return true;
 	}
 	if (t->kind == WEIR_KIND_BYTES) {
-		uint8_t *to = weir_scratch_take(k->scratch, weir_base64_data_bytes_max(s.bytes));
+		uint8_t *to = weir_kernel_take(k, weir_base64_data_bytes_max(s.bytes));
 		size_t bytes = 0;
 		bool ok = weir_base64_decode((const char *)s.data, s.bytes, to, &bytes);
 		out->str[r] = (struct weir_str){to, ok ? (uint32_t)bytes : 0, 0};

@@ -156,7 +156,7 @@ WEIR_KERNEL(like)
 			continue;
 		}
 		struct weir_str pattern = weir_arg_str(k, 1, r);
-		struct like row = {.code = weir_scratch_take(k->scratch, (pattern.bytes + 1) * sizeof *row.code)};
+		struct like row = {.code = weir_kernel_take(k, (pattern.bytes + 1) * sizeof *row.code)};
 		int e = k->expr->arg_count > 2 ? escape_of(weir_arg_str(k, 2, r)) : -1;
 		const char *problem = e == -2 ? bad_escape : like_compile(pattern, e, &row);
 		if (problem != NULL) {

@@ -104,7 +104,7 @@ static void all_case(struct weir_kernel *k, bool upper)
 	WEIR_FOR_ROWS(k, r)
 	{
 		struct weir_str s = arg(k, 0, r);
-		uint8_t *to = weir_scratch_take(k->scratch, s.bytes);
+		uint8_t *to = weir_kernel_take(k, s.bytes);
 		change_case(to, s.data, s.bytes, upper);
 		weir_out_str(k, r, to, s.bytes);
 	}
@@ -130,7 +130,7 @@ WEIR_KERNEL(initcap)
 	WEIR_FOR_ROWS(k, r)
 	{
 		struct weir_str s = arg(k, 0, r);
-		uint8_t *to = weir_scratch_take(k->scratch, s.bytes);
+		uint8_t *to = weir_kernel_take(k, s.bytes);
 		change_case(to, s.data, s.bytes, false);
 		for (uint32_t i = 0; i < s.bytes; i++)
 			if (is_word(to[i]) && (i == 0 || !is_word(to[i - 1])))
@@ -368,7 +368,7 @@ WEIR_KERNEL(concat)
 			bytes += arg(k, i, r).bytes;
 		if (too_long(k, r, bytes))
 			continue;
-		uint8_t *to = weir_scratch_take(k->scratch, bytes);
+		uint8_t *to = weir_kernel_take(k, bytes);
 		weir_out_str(k, r, to, bytes);
 		for (uint32_t i = 0; i < count; i++) {
 			struct weir_str s = arg(k, i, r);
@@ -395,7 +395,7 @@ WEIR_KERNEL(concat_ws)
 				bytes += arg(k, i, r).bytes + sep.bytes;
 		if (too_long(k, r, bytes))
 			continue;
-		uint8_t *to = weir_scratch_take(k->scratch, bytes), *at = to;
+		uint8_t *to = weir_kernel_take(k, bytes), *at = to;
 		bool first = true;
 		for (uint32_t i = 1; i < count; i++) {
 			if (weir_col_is_null(k->in[i], r))
@@ -430,7 +430,7 @@ WEIR_KERNEL(replace)
 		uint64_t bytes = s.bytes + hits * to.bytes - hits * from.bytes;
 		if (too_long(k, r, bytes))
 			continue;
-		uint8_t *out = weir_scratch_take(k->scratch, bytes);
+		uint8_t *out = weir_kernel_take(k, bytes);
 		weir_out_str(k, r, out, bytes);
 		uint32_t i = 0;
 		while ((at = find(s, from, i)) >= 0) {
@@ -463,7 +463,7 @@ WEIR_KERNEL(overlay)
 		uint64_t bytes = (uint64_t)head.bytes + with.bytes + tail.bytes;
 		if (too_long(k, r, bytes))
 			continue;
-		uint8_t *to = weir_scratch_take(k->scratch, bytes);
+		uint8_t *to = weir_kernel_take(k, bytes);
 		memcpy(to, head.data, head.bytes);
 		memcpy(to + head.bytes, with.data, with.bytes);
 		memcpy(to + head.bytes + with.bytes, tail.data, tail.bytes);
@@ -501,7 +501,7 @@ static void pad(struct weir_kernel *k, bool left)
 		uint64_t more = (uint64_t)(n - all);
 		if (too_long(k, r, more > WEIR_EXPR_STRING_BYTES_MAX ? more : s.bytes + more * 4))
 			continue;
-		uint8_t *to = weir_scratch_take(k->scratch, s.bytes + more * 4), *end = to;
+		uint8_t *to = weir_kernel_take(k, s.bytes + more * 4), *end = to;
 		if (left)
 			end = put_pad(end, fill, more);
 		memcpy(end, s.data, s.bytes);
@@ -534,7 +534,7 @@ WEIR_KERNEL(repeat)
 		}
 		if (too_long(k, r, n > WEIR_EXPR_STRING_BYTES_MAX ? (uint64_t)n : (uint64_t)n * s.bytes))
 			continue;
-		uint8_t *to = weir_scratch_take(k->scratch, (size_t)n * s.bytes);
+		uint8_t *to = weir_kernel_take(k, (size_t)n * s.bytes);
 		weir_out_str(k, r, to, (size_t)n * s.bytes);
 		for (int64_t i = 0; i < n; i++, to += s.bytes)
 			memcpy(to, s.data, s.bytes);
@@ -546,7 +546,7 @@ WEIR_KERNEL(reverse)
 	WEIR_FOR_ROWS(k, r)
 	{
 		struct weir_str s = arg(k, 0, r);
-		uint8_t *to = weir_scratch_take(k->scratch, s.bytes);
+		uint8_t *to = weir_kernel_take(k, s.bytes);
 		for (uint32_t i = 0; i < s.bytes;) {
 			uint32_t width = weir_utf8_width(s.data[i]);
 			memcpy(to + s.bytes - i - width, s.data + i, width);
@@ -597,7 +597,7 @@ WEIR_KERNEL(hex_int)
 
 static void out_hex(struct weir_kernel *k, uint32_t r, const uint8_t *data, uint32_t bytes, const char *digits)
 {
-	uint8_t *to = weir_scratch_take(k->scratch, (size_t)bytes * 2);
+	uint8_t *to = weir_kernel_take(k, (size_t)bytes * 2);
 	weir_out_str(k, r, to, (size_t)bytes * 2);
 	for (uint32_t i = 0; i < bytes; i++) {
 		*to++ = (uint8_t)digits[data[i] >> 4];
@@ -630,7 +630,7 @@ WEIR_KERNEL(unhex)
 	{
 		struct weir_str s = arg(k, 0, r);
 		uint32_t bytes = (s.bytes + 1) / 2, odd = s.bytes & 1;
-		uint8_t *to = weir_scratch_take(k->scratch, bytes);
+		uint8_t *to = weir_kernel_take(k, bytes);
 		weir_out_str(k, r, to, bytes);
 		memset(to, 0, bytes);
 		for (uint32_t i = 0; i < s.bytes; i++) {
@@ -654,7 +654,7 @@ WEIR_KERNEL(to_base64)
 		size_t bytes = weir_base64_text_bytes(s.bytes);
 		if (too_long(k, r, bytes))
 			continue;
-		char *to = weir_scratch_take(k->scratch, bytes);
+		char *to = weir_kernel_take(k, bytes);
 		weir_out_str(k, r, to, weir_base64_encode(s.data, s.bytes, to));
 	}
 }
@@ -664,7 +664,7 @@ WEIR_KERNEL(from_base64)
 	WEIR_FOR_ROWS(k, r)
 	{
 		struct weir_str s = arg(k, 0, r);
-		uint8_t *to = weir_scratch_take(k->scratch, weir_base64_data_bytes_max(s.bytes));
+		uint8_t *to = weir_kernel_take(k, weir_base64_data_bytes_max(s.bytes));
 		size_t bytes;
 		if (!weir_base64_decode((const char *)s.data, s.bytes, to, &bytes))
 			weir_kernel_fail(k, r, WEIR_REASON_EXPR, "FROM_BASE64: not base64");
@@ -704,7 +704,7 @@ WEIR_KERNEL(encode)
 			k->out->str[r] = s;
 			continue;
 		}
-		uint8_t *to = weir_scratch_take(k->scratch, s.bytes), *at = to;
+		uint8_t *to = weir_kernel_take(k, s.bytes), *at = to;
 		for (uint32_t i = 0; i < s.bytes; i += weir_utf8_width(s.data[i])) {
 			uint8_t c = s.data[i];
 			if (c >= 0x80)
@@ -731,7 +731,7 @@ WEIR_KERNEL(decode)
 		}
 		if (too_long(k, r, (uint64_t)s.bytes * 2))
 			continue;
-		uint8_t *to = weir_scratch_take(k->scratch, (size_t)s.bytes * 2), *at = to;
+		uint8_t *to = weir_kernel_take(k, (size_t)s.bytes * 2), *at = to;
 		for (uint32_t i = 0; i < s.bytes; i++) {
 			uint8_t c = s.data[i];
 			if (c >= 0x80 && set == CHARSET_ASCII)
