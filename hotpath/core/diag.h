@@ -10,8 +10,7 @@ enum weir_err weir_diag_set(struct weir_diag **out, enum weir_err err, const cha
 /* The same with a place in a text: file names it (may be NULL), [text, text + bytes) is the whole of it and at points
  * into it; the line, a caret and hint (may be NULL) go into the report. text may be NULL: no place. */
 enum weir_err weir_diag_set_at(struct weir_diag **out, enum weir_err err, const char *file, const char *text,
-                               size_t bytes, const char *at, const char *hint, const char *fmt, ...)
-	WEIR_PRINTF(8, 9);
+			       size_t bytes, const char *at, const char *hint, const char *fmt, ...) WEIR_PRINTF(8, 9);
 /* A copy that lives on its own, for owners that report one error to several callers; NULL of NULL. */
 struct weir_diag *weir_diag_copy(const struct weir_diag *dg);
 void weir_diag_mark_retriable(struct weir_diag *dg);

@@ -19,7 +19,7 @@ enum weir_column_role {
 	WEIR_ROLE_ROWTIME,      /* the time attribute: what DESCRIPTOR(c) may name */
 	WEIR_ROLE_WINDOW_START, /* of a WINDOW node, or passed on unchanged */
 	WEIR_ROLE_WINDOW_END,
-	WEIR_ROLE_WINDOW_TIME   /* window_end - 1 ms: the time attribute of a windowed result */
+	WEIR_ROLE_WINDOW_TIME /* window_end - 1 ms: the time attribute of a windowed result */
 };
 
 /* One column of a relation. */
@@ -36,9 +36,9 @@ struct weir_table_column {
 	const char *name;
 	struct weir_type type;
 	enum weir_table_column_kind kind;
-	const char *metadata;         /* METADATA: topic partition offset timestamp timestamp-type headers leader-epoch */
-	bool is_virtual;              /* METADATA VIRTUAL: not written by a sink */
-	const struct weir_expr *expr; /* COMPUTED: over the columns before it, by their number in this table */
+	const char *metadata; /* METADATA: topic partition offset timestamp timestamp-type headers leader-epoch */
+	bool is_virtual;      /* METADATA VIRTUAL: not written by a sink */
+	const struct weir_expr *expr;      /* COMPUTED: over the columns before it, by their number in this table */
 	const struct weir_path_step *path; /* PHYSICAL: where it stands in the payload; NULL: a member of its name */
 	uint32_t path_steps;
 };
@@ -48,9 +48,9 @@ struct weir_table_def {
 	const char *name;
 	const struct weir_table_column *columns;
 	uint32_t column_count;
-	int32_t rowtime;              /* column of WATERMARK FOR, -1: the record's own timestamp */
-	int64_t grace_ms;             /* WATERMARK ... - INTERVAL */
-	const uint32_t *primary_key;  /* column numbers */
+	int32_t rowtime;             /* column of WATERMARK FOR, -1: the record's own timestamp */
+	int64_t grace_ms;            /* WATERMARK ... - INTERVAL */
+	const uint32_t *primary_key; /* column numbers */
 	uint32_t primary_key_count;
 	struct weir_table_options options;
 };
@@ -75,15 +75,15 @@ struct weir_window_spec {
 
 struct weir_node {
 	enum weir_node_kind kind;
-	uint32_t id;                       /* number in the topology, in order of creation */
+	uint32_t id; /* number in the topology, in order of creation */
 	const char *name;
 	struct weir_node *const *inputs;
 	uint32_t input_count;
 	const struct weir_column *columns; /* what it hands on */
 	uint32_t column_count;
-	int32_t rowtime;                   /* column that is the time attribute, or -1: the record's own timestamp */
-	int64_t grace_ms;                  /* how late its rows may be: the source's; 0 after an aggregate */
-	bool is_table;                     /* rows replace earlier ones of their key (plain GROUP BY, EMIT CHANGES) */
+	int32_t rowtime;  /* column that is the time attribute, or -1: the record's own timestamp */
+	int64_t grace_ms; /* how late its rows may be: the source's; 0 after an aggregate */
+	bool is_table;    /* rows replace earlier ones of their key (plain GROUP BY, EMIT CHANGES) */
 	/* SOURCE, SINK */
 	const struct weir_table_def *table;
 	/* FILTER */
@@ -93,17 +93,17 @@ struct weir_node {
 	/* WINDOW, AGGREGATE */
 	struct weir_window_spec window;
 	/* AGGREGATE: columns are keys, aggregates, then (windowed) window_start, window_end, window_time */
-	const struct weir_expr *const *keys;      /* over the input's columns */
+	const struct weir_expr *const *keys; /* over the input's columns */
 	uint32_t key_count;
-	const struct weir_agg *aggs;              /* arg and filter number the agg_args */
+	const struct weir_agg *aggs; /* arg and filter number the agg_args */
 	uint32_t agg_count;
-	const struct weir_expr *const *agg_args;  /* argument and FILTER expressions over the input's columns */
+	const struct weir_expr *const *agg_args; /* argument and FILTER expressions over the input's columns */
 	uint32_t agg_arg_count;
 	const char *state_name;
 	int64_t state_grace_ms;
-	bool changes;             /* EMIT CHANGES */
-	bool reject_null_key;     /* weir_key_by */
-	bool prints_rows;         /* SINK of a bare SELECT */
+	bool changes;         /* EMIT CHANGES */
+	bool reject_null_key; /* weir_key_by */
+	bool prints_rows;     /* SINK of a bare SELECT */
 };
 
 struct weir_mem *weir_topology_mem(struct weir_topology *tp);
@@ -111,34 +111,35 @@ struct weir_mem *weir_topology_mem(struct weir_topology *tp);
 void weir_topology_fail(struct weir_topology *tp, struct weir_diag *dg);
 const struct weir_diag *weir_topology_error(const struct weir_topology *tp);
 
-/* A scan of table def (borrowed: must live in the topology's memory). Columns: all of def's, in order; the rowtime column
- * has WEIR_ROLE_ROWTIME. Two nodes over one def share one scan. Never NULL. */
+/* A scan of table def (borrowed: must live in the topology's memory). Columns: all of def's, in order; the rowtime
+ * column has WEIR_ROLE_ROWTIME. Two nodes over one def share one scan. Never NULL. */
 struct weir_node *weir_build_source(struct weir_topology *tp, const struct weir_table_def *def);
 struct weir_node *weir_build_filter(struct weir_topology *tp, struct weir_node *in, const struct weir_expr *condition);
 /* names[i], exprs[i] over in's columns (arrays are copied, expressions shared). A plain reference keeps its role. */
 struct weir_node *weir_build_project(struct weir_topology *tp, struct weir_node *in, const char *const *names,
-                                     const struct weir_expr *const *exprs, uint32_t count);
+				     const struct weir_expr *const *exprs, uint32_t count);
 /* Inputs with equal column types (names of the first). Its rowtime is one where every input's is that column. */
 struct weir_node *weir_build_union(struct weir_topology *tp, struct weir_node *const *in, uint32_t count);
 /* in's columns, then window_start, window_end (TIMESTAMP(3)) and window_time (the rowtime's type; TIMESTAMP_LTZ(3) with
- * time_column -1, the record's own timestamp). time_column must be a time attribute of in (role ROWTIME or WINDOW_TIME):
- * the caller reports it otherwise. Of a WINDOW node, window_start and window_end may only be read by the aggregate over it
- * (for TUMBLE also by filters and projections). */
+ * time_column -1, the record's own timestamp). time_column must be a time attribute of in (role ROWTIME or
+ * WINDOW_TIME): the caller reports it otherwise. Of a WINDOW node, window_start and window_end may only be read by the
+ * aggregate over it (for TUMBLE also by filters and projections). */
 struct weir_node *weir_build_window(struct weir_topology *tp, struct weir_node *in, int32_t time_column,
-                                    const struct weir_window_spec *window);
+				    const struct weir_window_spec *window);
 /* Groups in by keys (over in's columns; window columns are implied and must not be among them). window: the spec of the
- * WINDOW node below in, or NULL for a plain GROUP BY (is_table). in must still carry the rowtime column of the WINDOW node
- * (projections in between pass it on). agg[i].arg and .filter index agg_args. grace_ms -1: in's grace. Output columns:
- * key_names, agg_names, then for windows window_start, window_end, window_time. */
+ * WINDOW node below in, or NULL for a plain GROUP BY (is_table). in must still carry the rowtime column of the WINDOW
+ * node (projections in between pass it on). agg[i].arg and .filter index agg_args. grace_ms -1: in's grace. Output
+ * columns: key_names, agg_names, then for windows window_start, window_end, window_time. */
 struct weir_node *weir_build_aggregate(struct weir_topology *tp, struct weir_node *in, const char *state_name,
-                                       const char *const *key_names, const struct weir_expr *const *keys, uint32_t key_count,
-                                       const char *const *agg_names, const struct weir_agg *aggs, uint32_t agg_count,
-                                       const struct weir_expr *const *agg_args, uint32_t agg_arg_count,
-                                       const struct weir_window_spec *window, int64_t grace_ms, bool changes);
+				       const char *const *key_names, const struct weir_expr *const *keys,
+				       uint32_t key_count, const char *const *agg_names, const struct weir_agg *aggs,
+				       uint32_t agg_count, const struct weir_expr *const *agg_args,
+				       uint32_t agg_arg_count, const struct weir_window_spec *window, int64_t grace_ms,
+				       bool changes);
 /* in's columns must be def's persisted columns (physical, and metadata that is not virtual) in order, of equal types.
  * prints_rows: a bare SELECT; then def may be NULL. */
 struct weir_node *weir_build_sink(struct weir_topology *tp, struct weir_node *in, const struct weir_table_def *def,
-                                  bool prints_rows);
+				  bool prints_rows);
 
 uint32_t weir_topology_node_count(const struct weir_topology *tp);
 struct weir_node *weir_topology_node(const struct weir_topology *tp, uint32_t id);

@@ -31,28 +31,28 @@ struct weir_option {
 
 struct weir_table_options {
 	enum weir_connector connector;
-	const char *path;            /* recorded, filesystem */
-	const char *topic;           /* one, or several separated by ';' (sources) */
+	const char *path;  /* recorded, filesystem */
+	const char *topic; /* one, or several separated by ';' (sources) */
 	const char *topic_pattern;
-	const char *group_id;        /* properties.group.id */
+	const char *group_id; /* properties.group.id */
 	const char *bootstrap_servers;
 	struct weir_format_options value_format;
 	struct weir_format_options key_format;
 	bool has_value_format;
 	bool has_key_format;
-	const char *key_fields;      /* names separated by ';' */
+	const char *key_fields; /* names separated by ';' */
 	const char *key_fields_prefix;
-	bool value_except_key;       /* value.fields-include = EXCEPT_KEY */
+	bool value_except_key; /* value.fields-include = EXCEPT_KEY */
 	const char *scan_startup_mode;
 	const char *scan_startup_timestamp;
 	const char *scan_startup_offsets;
 	const char *scan_bounded_mode;
 	const char *scan_bounded_timestamp;
 	const char *scan_bounded_offsets;
-	const char *scan_damaged;      /* stop | skip */
-	const char *scan_end_of_file;  /* wait | abort */
-	const char *isolation_level;   /* properties.isolation.level */
-	int32_t sink_partitions;       /* 0: default */
+	const char *scan_damaged;     /* stop | skip */
+	const char *scan_end_of_file; /* wait | abort */
+	const char *isolation_level;  /* properties.isolation.level */
+	int32_t sink_partitions;      /* 0: default */
 	const char *sink_compression;
 	const char *sink_partitioner;
 	const char *sink_delivery_guarantee;
@@ -62,10 +62,10 @@ struct weir_table_options {
 	const char *late_topic;
 	enum weir_end_of_input end_of_input;
 	const char *print_identifier;
-	bool print_standard_error;     /* print: standard-error = true */
-	int64_t datagen_rows;          /* number-of-rows, -1: unbounded */
-	int64_t datagen_rate;          /* rows-per-second, 0: as fast as possible, -1: not given (io/datagen.h) */
-	uint64_t datagen_seed;         /* seed: equal seeds give equal rows */
+	bool print_standard_error;       /* print: standard-error = true */
+	int64_t datagen_rows;            /* number-of-rows, -1: unbounded */
+	int64_t datagen_rate;            /* rows-per-second, 0: as fast as possible, -1: not given (io/datagen.h) */
+	uint64_t datagen_seed;           /* seed: equal seeds give equal rows */
 	const struct weir_option *other; /* datagen fields.*, properties.* not named above */
 	uint32_t other_count;
 };
@@ -73,16 +73,16 @@ struct weir_table_options {
 /* Fills *out from names and values (lifetime: m's). Every name is checked against the connector's list and values are
  * parsed; an error names the option, what it takes, and the nearest name. *bad (may be NULL) is the index of the option
  * at fault, or UINT32_MAX, so that SQL can point at it. */
-WEIR_MUST_CHECK enum weir_err weir_table_options_parse(struct weir_table_options *out, const struct weir_option *options,
-                                                       uint32_t count, struct weir_mem *m, uint32_t *bad,
-                                                       struct weir_diag **dg);
+WEIR_MUST_CHECK enum weir_err weir_table_options_parse(struct weir_table_options *out,
+						       const struct weir_option *options, uint32_t count,
+						       struct weir_mem *m, uint32_t *bad, struct weir_diag **dg);
 /* Whether the table can be used as a source (sink false) or as a sink: print and blackhole are sinks only, datagen and
  * filesystem sources only, a list of topics or a pattern can only be read. table names it in the error. */
 WEIR_MUST_CHECK enum weir_err weir_table_options_check_use(const struct weir_table_options *o, bool sink,
-                                                           const char *table, struct weir_diag **dg);
+							   const char *table, struct weir_diag **dg);
 /* "topic=order.placed format=json x='a b'" split into names and values. */
 WEIR_MUST_CHECK enum weir_err weir_option_string_split(const char *text, struct weir_mem *m, struct weir_option **out,
-                                                       uint32_t *count, struct weir_diag **dg);
+						       uint32_t *count, struct weir_diag **dg);
 const char *weir_connector_name(enum weir_connector c);
 /* What to write instead of a property that only Java clients know (sasl.jaas.config, key.serializer, ...), or NULL.
  * name has no properties. prefix. Shared with the configuration (io/conf.c). */
