@@ -216,10 +216,13 @@ static void text_sink(struct explain *ex, uint32_t sink)
 static void explain_text(struct explain *ex)
 {
 	weir_topology_put_text(ex->tp, &ex->out);
-	weir_buf_printf(&ex->out, "Plan: application %s, %s, %u worker%s, memory.max ", ex->app,
-			guarantees[ex->settings.guarantee], ex->settings.workers, ex->settings.workers == 1 ? "" : "s");
-	put_size(&ex->out, ex->settings.memory_max);
-	weir_buf_puts(&ex->out, "\n");
+	const struct weir_settings *st = &ex->settings;
+	weir_buf_printf(&ex->out, "Plan: application %s, %s, %u worker%s\n  Memory: memory.max ", ex->app,
+			guarantees[st->guarantee], st->workers, st->workers == 1 ? "" : "s");
+	put_size(&ex->out, st->memory_max);
+	weir_buf_puts(&ex->out, ", of it ");
+	put_size(&ex->out, st->memory_max / 4);
+	weir_buf_puts(&ex->out, " for data in flight, the rest for state\n");
 	for (uint32_t i = 0; i < ex->pl->scan_count; i++)
 		text_scan(ex, &ex->pl->scans[i]);
 	for (uint32_t i = 0; i < ex->pl->stage_count; i++)

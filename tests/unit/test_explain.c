@@ -60,7 +60,8 @@ static void test_text(void **state)
 	char *text = explain(WEIR_DESCRIBE_TEXT);
 	assert_int_equal(
 		strncmp(text, "Topologies:\n   Sub-topology: 0\n    Source: orders (topics: [order.placed])\n", 70), 0);
-	has(text, "Plan: application app, at_least_once, 2 workers, memory.max 1.5 GiB\n");
+	has(text, "Plan: application app, at_least_once, 2 workers\n"
+		  "  Memory: memory.max 1.5 GiB, of it 384 MiB for data in flight, the rest for state\n");
 	has(text, "  Scan orders: recorded topic order.placed in rec, value json\n    reads: ");
 	assert_null(strstr(text, "unread"));
 	has(text, "\n    time: at, grace 5s\n");
