@@ -16,6 +16,7 @@
 
 #include "hotpath/core/diag.h"
 #include "hotpath/format/json_private.h"
+#include "hotpath/format/number.h"
 
 static const struct weir_json_variant *const variants[] = {
 #if defined(__x86_64__)
@@ -209,9 +210,9 @@ static void field_init(struct weir_json *js, struct weir_json_field *f, const st
 	f->phys = weir_type_phys(&from->type);
 	f->int_max = integer_max(from->type.kind);
 	f->int_min = -f->int_max - 1;
-	if (from->type.kind == WEIR_KIND_DECIMAL) { /* read as integers where the scale is 0 */
-		for (int64_t i = 0, max = 1; i <= from->type.precision && i <= 18; i++, max *= 10)
-			f->int_max = max - 1;
+	if (from->type.kind == WEIR_KIND_DECIMAL &&
+	    f->phys == WEIR_PHYS_I64) { /* read as integers where the scale is 0 */
+		f->int_max = (int64_t)weir_pow10_u64[from->type.precision] - 1;
 		f->int_min = -f->int_max;
 	}
 	decimal_prepare(js, f);

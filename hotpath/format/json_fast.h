@@ -32,7 +32,7 @@ JSON_FN WEIR_NOINLINE const uint8_t *fast_container(struct weir_json *js, const 
 	js->end = end;
 	js->noting = false;
 	if (p >= end || (*p != '{' && *p != '['))
-		return NULL;
+		return fast_any(js, s, p, end, row); /* null, mostly */
 	const uint8_t *q = parse_value(js, p, NULL, s->depth);
 	if (q == NULL || s->f == NULL)
 		return q;
@@ -40,16 +40,11 @@ JSON_FN WEIR_NOINLINE const uint8_t *fast_container(struct weir_json *js, const 
 	return weir_json_convert(js, s->f, kind, p, q, row) ? q : NULL;
 }
 
-/* The bytes at p are not those of step s. The value before them may have stopped early: a string at an escape or at a
- * character beyond ASCII, a number at a point or exponent that its column does not usually have. Goes on with it, sets
- * it again and gives its end, where step s matches. NULL: the layout fails. */
-JSON_FN WEIR_NOINLINE const uint8_t *fast_mend(struct weir_json *js, const struct weir_json_layout *l,
-					       const struct weir_json_step *s, const uint8_t *p, const uint8_t *end,
-					       uint32_t row)
+/* Goes on with the value before step s that stopped early at p: a string at an escape or at a character beyond ASCII, a
+ * number at a point or exponent that its column does not usually have. Its end, with the value set again, or NULL. */
+JSON_FN const uint8_t *fast_resume(struct weir_json *js, const struct weir_json_step *before, const uint8_t *p,
+				   const uint8_t *end, uint32_t row)
 {
-	if (s == l->steps || p >= end)
-		return NULL;
-	const struct weir_json_step *before = s - 1;
 	bool escaped = false;
 	switch (before->op) {
 	case WEIR_JSON_STEP_INTEGER:
@@ -61,8 +56,7 @@ JSON_FN WEIR_NOINLINE const uint8_t *fast_mend(struct weir_json *js, const struc
 		/* Back to its start: what stands before a number is no character of one. */
 		while (weir_json_is_digit(p[-1]) || p[-1] == '.' || p[-1] == '-')
 			p--;
-		p = fast_any(js, before, p, end, row);
-		break;
+		return fast_any(js, before, p, end, row);
 	case WEIR_JSON_STEP_STRING:
 	case WEIR_JSON_STEP_SKIP_STRING:
 		if (*p != '\\' && *p < 0x80)
@@ -71,16 +65,50 @@ JSON_FN WEIR_NOINLINE const uint8_t *fast_mend(struct weir_json *js, const struc
 		js->end = end;
 		p = string_end(js, p, &escaped);
 		if (p == NULL || before->op == WEIR_JSON_STEP_SKIP_STRING)
-			break;
+			return p;
 		struct weir_str *str = &((struct weir_str *)before->dest)[row];
 		if (!weir_json_convert(js, before->f, escaped ? WEIR_JSON_STRING_ESCAPED : WEIR_JSON_STRING, str->data,
 				       p, row))
 			return NULL;
-		break;
+		return p;
 	default:
 		return NULL;
 	}
-	return p != NULL && block_match(p, s) ? p : NULL;
+}
+
+/* The bytes at p are not those of step *s. Where the value before them stopped early, goes on with it; where null
+ * stands in place of the string that the step leads to, takes it. Then what follows the fixed bytes, with *s perhaps
+ * some steps further on. NULL: the layout fails. */
+JSON_FN WEIR_NOINLINE const uint8_t *fast_mend(struct weir_json *js, const struct weir_json_layout *l,
+					       struct weir_json_step **s, const uint8_t *p, const uint8_t *end,
+					       uint32_t row)
+{
+	if (p >= end)
+		return NULL;
+	if (*s != l->steps && (*p == '\\' || *p >= 0x80 || *p == '.' || (*p | 0x20) == 'e')) {
+		p = fast_resume(js, *s - 1, p, end, row);
+		if (p == NULL)
+			return NULL;
+	}
+	/* After a null the fixed bytes lack the quote that they begin with, before one the quote that they end with. */
+	for (uint32_t lacking = 0;; lacking = 1) {
+		const struct weir_json_step *step = *s;
+		const uint8_t *fixed = step->fixed + lacking;
+		size_t bytes = (size_t)step->fixed_bytes - lacking;
+		if ((size_t)(end - p) < bytes)
+			return NULL;
+		if (memcmp(p, fixed, bytes) == 0)
+			return p + bytes;
+		if ((step->op != WEIR_JSON_STEP_STRING && step->op != WEIR_JSON_STEP_SKIP_STRING) || bytes == 0 ||
+		    (size_t)(end - p) < bytes + 3 || memcmp(p, fixed, bytes - 1) != 0 ||
+		    memcmp(p + bytes - 1, "null", 4) != 0)
+			return NULL;
+		js->doc = p;
+		if (step->f != NULL && !weir_json_convert_null(js, step->f, p, row))
+			return NULL;
+		p += bytes + 3;
+		++*s;
+	}
 }
 
 JSON_FN WEIR_NOINLINE bool fast_nulls(struct weir_json *js, const struct weir_json_layout *l, uint32_t row)
@@ -314,10 +342,10 @@ container:
 	JSON_STEP();
 
 mismatch:
-	p = fast_mend(js, l, s, p, end, (uint32_t)row);
-	if (p == NULL)
+	p = fast_mend(js, l, &s, p, end, (uint32_t)row);
+	if (p == NULL || p > end)
 		goto failed;
-	JSON_STEP(); /* matches now */
+	goto * s->code;
 
 done:
 	if (WEIR_UNLIKELY(p != end))

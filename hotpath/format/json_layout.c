@@ -67,6 +67,21 @@ void weir_json_bind(struct weir_json *js, struct weir_json_layout *l, const void
 	l->bound_call = js->call;
 }
 
+/* A NULL is taken for what its column usually has. */
+static enum weir_json_kind kind_of_null(const struct weir_json_field *f)
+{
+	switch (f->type.kind) {
+	case WEIR_KIND_BOOLEAN:
+		return WEIR_JSON_TRUE;
+	case WEIR_KIND_ARRAY:
+	case WEIR_KIND_MAP:
+	case WEIR_KIND_ROW:
+		return WEIR_JSON_OBJECT;
+	default:
+		return weir_kind_is_numeric(f->type.kind) ? WEIR_JSON_NUMBER : WEIR_JSON_STRING;
+	}
+}
+
 /* What the value of this sort is checked and converted by; the field is the only one of its node. */
 static enum weir_json_step_op step_op(const struct weir_json *js, const struct weir_json_value *v, uint32_t *field)
 {
@@ -76,7 +91,7 @@ static enum weir_json_step_op step_op(const struct weir_json *js, const struct w
 		*field = v->node->first_field;
 		f = &js->fields[*field];
 	}
-	switch (v->kind) {
+	switch (v->kind == WEIR_JSON_NULL && f != NULL ? kind_of_null(f) : v->kind) {
 	case WEIR_JSON_STRING:
 	case WEIR_JSON_STRING_ESCAPED:
 		if (f == NULL)
@@ -103,19 +118,25 @@ static enum weir_json_step_op step_op(const struct weir_json *js, const struct w
 	}
 }
 
-/* Appends steps for the fixed bytes [from, to) and the value behind them. False: too many. */
+/* Appends steps for the fixed bytes [from, to) and the value behind them; with a quote before and behind them where one
+ * is to be added. False: too many. */
 static bool layout_add(const struct weir_json *js, struct weir_json_layout *l, const uint8_t *from, const uint8_t *to,
-		       enum weir_json_step_op op, uint32_t field, uint32_t depth, uint64_t length)
+		       bool quote_before, bool quote_behind, enum weir_json_step_op op, uint32_t field, uint32_t depth,
+		       uint64_t length)
 {
+	size_t left = (size_t)(to - from) + quote_before + quote_behind;
 	do {
 		if (l->step_count == WEIR_JSON_STEPS)
 			return false;
 		struct weir_json_step *s = &l->steps[l->step_count++];
-		uint32_t bytes = to - from > WEIR_JSON_FIXED_BYTES ? WEIR_JSON_FIXED_BYTES : (uint32_t)(to - from);
-		bool last = from + bytes == to;
+		bool last = left <= WEIR_JSON_FIXED_BYTES;
+		uint32_t bytes = last ? (uint32_t)left : WEIR_JSON_FIXED_BYTES;
 		memset(s, 0, sizeof *s);
-		memcpy(s->fixed, from, bytes);
-		memset(s->mask, 0xff, bytes);
+		for (uint32_t i = 0; i < bytes; i++, left--) {
+			s->fixed[i] = quote_before || from == to ? '"' : *from++;
+			s->mask[i] = 0xff;
+			quote_before = false;
+		}
 		s->fixed_bytes = bytes;
 		s->op = last ? op : WEIR_JSON_STEP_FIXED;
 		s->f = last && field != WEIR_JSON_NONE ? &js->fields[field] : NULL;
@@ -123,8 +144,7 @@ static bool layout_add(const struct weir_json *js, struct weir_json_layout *l, c
 		s->foretell = true;
 		s->row_clock = js->row_clock;
 		step_foretell(s, length);
-		from += bytes;
-	} while (from < to);
+	} while (left > 0);
 	return true;
 }
 
@@ -138,10 +158,10 @@ static struct weir_json_layout *layout_oldest(struct weir_json *js)
 	return oldest;
 }
 
-/* A field whose value the steps set themselves. */
+/* A field whose value, perhaps null, the steps set themselves. */
 static bool value_is_set(const struct weir_json *js, const struct weir_json_field *f)
 {
-	return f->node->generation == js->generation && f->node->kind != WEIR_JSON_NULL;
+	return f->node->generation == js->generation;
 }
 
 bool weir_json_miss(struct weir_json *js)
@@ -167,7 +187,7 @@ void weir_json_learn(struct weir_json *js)
 		const struct weir_json_field *f = &js->fields[i];
 		if (f->next_field != WEIR_JSON_NONE)
 			return; /* two columns of one value: rare, left to the general parser */
-		if (js->ignore_parse_errors && value_is_set(js, f) && js->cols[i].has_null &&
+		if (js->ignore_parse_errors && value_is_set(js, f) && f->node->kind != WEIR_JSON_NULL &&
 		    weir_col_is_null(&js->cols[i], js->row))
 			return;
 	}
@@ -175,25 +195,33 @@ void weir_json_learn(struct weir_json *js)
 	l->step_count = 0;
 	l->null_count = 0;
 	const uint8_t *at = js->doc;
+	bool quote_first = false;
 	for (uint32_t i = 0; i < js->value_count; i++) {
 		const struct weir_json_value *v = &js->values[i];
 		uint32_t field;
 		enum weir_json_step_op op = step_op(js, v, &field);
-		if (v->node != NULL && v->kind == WEIR_JSON_NULL)
-			continue; /* the null stands among the fixed bytes */
+		if (v->kind == WEIR_JSON_NULL && v->node != NULL && field == WEIR_JSON_NONE)
+			continue; /* what is wanted lies below it: the null stands among the fixed bytes */
 		/* Others are wanted below this node: what they become depends on the sort of value here. */
 		if (v->node != NULL && v->node->member_count + v->node->element_count != 0)
 			goto unlearnable;
-		const uint8_t *start = js->doc + v->start;
-		if (op == WEIR_JSON_STEP_ANY && (v->kind == WEIR_JSON_STRING || v->kind == WEIR_JSON_STRING_ESCAPED))
-			start--; /* the quote belongs to the value: it may as well be a number next time */
-		if (!layout_add(js, l, at, start, op, field, v->depth, v->end - v->start))
+		const uint8_t *start = js->doc + v->start, *end = js->doc + v->end;
+		uint64_t length = v->end - v->start;
+		if (op == WEIR_JSON_STEP_ANY && (v->kind == WEIR_JSON_STRING || v->kind == WEIR_JSON_STRING_ESCAPED)) {
+			start--; /* the quotes belong to the value: it may as well be a number next time */
+			end++;
+		}
+		bool quoted = false;
+		if (op == WEIR_JSON_STEP_STRING && v->kind == WEIR_JSON_NULL) {
+			quoted = true; /* as if an empty string stood there */
+			length = 0;
+		}
+		if (!layout_add(js, l, at, start, quote_first, quoted, op, field, v->depth, length))
 			goto unlearnable;
-		at = js->doc + v->end;
-		if (start < js->doc + v->start)
-			at++;
+		quote_first = quoted;
+		at = end;
 	}
-	if (!layout_add(js, l, at, js->end, WEIR_JSON_STEP_END, WEIR_JSON_NONE, 0, 0))
+	if (!layout_add(js, l, at, js->end, quote_first, false, WEIR_JSON_STEP_END, WEIR_JSON_NONE, 0, 0))
 		goto unlearnable;
 	for (uint32_t i = 0; i < js->field_count; i++)
 		if (!value_is_set(js, &js->fields[i]))

@@ -275,11 +275,11 @@ JSON_FN WEIR_NOINLINE void decode_row(struct weir_json *js, const uint8_t *value
 	js->generation++;
 	js->duplicate = false;
 	js->value_count = 0;
-	js->noting = js->speculate && weir_json_miss(js);
+	js->noting = js->speculate && js->row_clock >= js->paused_until;
 	js->general_count++;
 	if (!parse_document(js) || !weir_json_finish(js, row))
 		weir_json_row_bad(js, row);
-	else if (js->noting)
+	else if (js->noting && weir_json_miss(js))
 		weir_json_learn(js);
 }
 

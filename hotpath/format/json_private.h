@@ -23,7 +23,7 @@
 #define WEIR_JSON_DEPTH_MAX   128         /* json.depth.max */
 #define WEIR_JSON_RECORD_MAX  (16u << 20) /* record.bytes.max */
 #define WEIR_JSON_NONE        UINT32_MAX
-#define WEIR_JSON_LAYOUTS     4   /* layouts remembered at a time: optional members make several */
+#define WEIR_JSON_LAYOUTS     8   /* layouts remembered at a time: optional members make several */
 #define WEIR_JSON_STEPS       128 /* steps of one layout; a longer document is always parsed generally */
 #define WEIR_JSON_VALUES      96  /* values of one learnable document */
 #define WEIR_JSON_FIXED_BYTES 32  /* fixed bytes of one step */

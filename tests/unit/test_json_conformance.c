@@ -689,7 +689,7 @@ static void test_every_length(void **state)
 	(void)state;
 	static struct json_rig rig;
 	bool speculate;
-	char doc[512], want[512], fill[256];
+	char doc[1024], want[512], fill[256];
 	json_rig_init(&rig);
 	json_rig_field(&rig, "v", NULL, WEIR_KIND_VARCHAR);
 	json_rig_field(&rig, "n", NULL, WEIR_KIND_BIGINT);

@@ -1,0 +1,74 @@
+/* fuzz_json.c: libFuzzer target of the JSON decoder. The input is a stream of documents, separated by 0x1e: every
+ * instruction set, with and without speculation, must say the same to each, and jansson the same where both follow the
+ * same rules. Decoders live on between inputs, so that layouts of one meet documents of the next. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/support/json_rig.h"
+#include "tests/support/json_twin.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+enum { DOCUMENTS_MAX = 64 };
+
+static struct json_rig reference, rigs[16];
+static uint32_t rig_count;
+
+static void rigs_open(void)
+{
+	json_rig_init(&reference);
+	json_twin_fields(&reference);
+	json_rig_open(&reference, "scalar", false);
+	for (const char *const *v = json_rig_variants; *v != NULL; v++)
+		for (int speculate = 0; speculate < 2; speculate++) {
+			struct json_rig *rig = &rigs[rig_count];
+			json_rig_init(rig);
+			json_twin_fields(rig);
+			if (json_rig_open(rig, *v, speculate != 0))
+				rig_count++;
+			else
+				json_rig_fini(rig);
+		}
+}
+
+static void complain(const char *what, uint32_t row, const char *a, const char *b)
+{
+	fprintf(stderr, "document %u: %s: `%s` and `%s`\n", row, what, a, b);
+	abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	if (rig_count == 0)
+		rigs_open();
+	const uint8_t *docs[DOCUMENTS_MAX];
+	size_t lengths[DOCUMENTS_MAX];
+	uint32_t count = 0;
+	for (size_t at = 0; count < DOCUMENTS_MAX;) {
+		const uint8_t *cut = bytes > at ? memchr(data + at, 0x1e, bytes - at) : NULL;
+		docs[count] = data + at;
+		lengths[count++] = cut != NULL ? (size_t)(cut - data) - at : bytes - at;
+		if (cut == NULL)
+			break;
+		at = (size_t)(cut - data) + 1;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		json_rig_add(&reference, docs[i], lengths[i]);
+	json_rig_run(&reference);
+	for (uint32_t i = 0; i < count; i++) {
+		const char *differs = json_twin_compare(&reference, i, docs[i], lengths[i]);
+		if (differs != NULL)
+			complain(differs, i, json_rig_text(&reference, i), "jansson");
+	}
+	for (uint32_t r = 0; r < rig_count; r++) {
+		for (uint32_t i = 0; i < count; i++)
+			json_rig_add(&rigs[r], docs[i], lengths[i]);
+		json_rig_run(&rigs[r]);
+		for (uint32_t i = 0; i < count; i++) {
+			const char *a = json_rig_text(&reference, i), *b = json_rig_text(&rigs[r], i);
+			if (strcmp(a, b) != 0)
+				complain(((struct weir_json *)(void *)rigs[r].d)->variant->name, i, a, b);
+		}
+	}
+	return 0;
+}
