@@ -76,38 +76,39 @@ JSON_FN const uint8_t *fast_resume(struct weir_json *js, const struct weir_json_
 	}
 }
 
-/* The bytes at p are not those of step *s. Where the value before them stopped early, goes on with it; where null
+/* The bytes at p are not those of step s. Where the value before them stopped early, goes on with it; where null
  * stands in place of the string that the step leads to, takes it. Then what follows the fixed bytes, with *s perhaps
  * some steps further on. NULL: the layout fails. */
 JSON_FN WEIR_NOINLINE const uint8_t *fast_mend(struct weir_json *js, const struct weir_json_layout *l,
-					       struct weir_json_step **s, const uint8_t *p, const uint8_t *end,
+					       struct weir_json_step *s, const uint8_t *p, const uint8_t *end,
 					       uint32_t row)
 {
 	if (p >= end)
 		return NULL;
-	if (*s != l->steps && (*p == '\\' || *p >= 0x80 || *p == '.' || (*p | 0x20) == 'e')) {
-		p = fast_resume(js, *s - 1, p, end, row);
+	if (s != l->steps && (*p == '\\' || *p >= 0x80 || *p == '.' || (*p | 0x20) == 'e')) {
+		p = fast_resume(js, s - 1, p, end, row);
 		if (p == NULL)
 			return NULL;
 	}
 	/* After a null the fixed bytes lack the quote that they begin with, before one the quote that they end with. */
 	for (uint32_t lacking = 0;; lacking = 1) {
-		const struct weir_json_step *step = *s;
-		const uint8_t *fixed = step->fixed + lacking;
-		size_t bytes = (size_t)step->fixed_bytes - lacking;
+		const uint8_t *fixed = s->fixed + lacking;
+		size_t bytes = (size_t)s->fixed_bytes - lacking;
 		if ((size_t)(end - p) < bytes)
 			return NULL;
-		if (memcmp(p, fixed, bytes) == 0)
+		if (memcmp(p, fixed, bytes) == 0) {
+			js->step = s;
 			return p + bytes;
-		if ((step->op != WEIR_JSON_STEP_STRING && step->op != WEIR_JSON_STEP_SKIP_STRING) || bytes == 0 ||
+		}
+		if ((s->op != WEIR_JSON_STEP_STRING && s->op != WEIR_JSON_STEP_SKIP_STRING) || bytes == 0 ||
 		    (size_t)(end - p) < bytes + 3 || memcmp(p, fixed, bytes - 1) != 0 ||
 		    memcmp(p + bytes - 1, "null", 4) != 0)
 			return NULL;
 		js->doc = p;
-		if (step->f != NULL && !weir_json_convert_null(js, step->f, p, row))
+		if (s->f != NULL && !weir_json_convert_null(js, s->f, p, row))
 			return NULL;
 		p += bytes + 3;
-		++*s;
+		s++;
 	}
 }
 
@@ -342,9 +343,10 @@ container:
 	JSON_STEP();
 
 mismatch:
-	p = fast_mend(js, l, &s, p, end, (uint32_t)row);
+	p = fast_mend(js, l, s, p, end, (uint32_t)row);
 	if (p == NULL || p > end)
 		goto failed;
+	s = js->step;
 	goto * s->code;
 
 done:

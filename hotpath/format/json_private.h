@@ -189,6 +189,7 @@ struct weir_json {
 	uint64_t row_clock;
 	uint64_t missed_at;
 	uint64_t paused_until;
+	struct weir_json_step *step;        /* of fast_mend */
 	uint32_t misses_close;              /* misses in close succession */
 	uint32_t value_count;               /* > WEIR_JSON_VALUES: too many to learn */
 	uint64_t fast_count, general_count; /* rows by way, for tests and statistics */

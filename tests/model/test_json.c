@@ -175,8 +175,16 @@ static void make_record(struct maker *m, uint32_t layout)
 			put(m, layout & 256 ? ", " : ",");
 		switch (member) {
 		case 0:
-			put(m, "\"s\":");
-			make_string(m);
+			put(m, "\"t\":");
+			if (pick(m, 4) == 0)
+				put(m, "null");
+			else
+				make_string(m);
+			put(m, ",\"s\":");
+			if (pick(m, 4) == 0)
+				put(m, "null");
+			else
+				make_string(m);
 			break;
 		case 1:
 			snprintf(text, sizeof text, "\"i\":%" PRId64,

@@ -100,6 +100,48 @@ void json_rig_run(struct json_rig *rig)
 	rig->records[rig->count - 1].offset = -1;
 }
 
+void json_rig_run_shared(struct json_rig *rig, const struct json_rig *from)
+{
+	forget(rig);
+	memcpy(rig->records, from->records, from->count * sizeof *rig->records);
+	memset(rig->payload, 0, from->count * sizeof *rig->payload);
+	rig->count = from->count;
+	json_rig_run(rig);
+}
+
+static const struct weir_row_error *error_of(const struct json_rig *rig, uint32_t row)
+{
+	for (uint32_t i = 0; i < rig->errors.count; i++)
+		if (rig->errors.e[i].row == row)
+			return &rig->errors.e[i];
+	return NULL;
+}
+
+bool json_rig_equal(struct json_rig *a, struct json_rig *b, uint32_t row)
+{
+	const struct weir_row_error *x = error_of(a, row), *y = error_of(b, row);
+	if (x != NULL || y != NULL)
+		return x != NULL && y != NULL && x->reason == y->reason && x->at == y->at &&
+		       (x->field == NULL) == (y->field == NULL) &&
+		       (x->field == NULL || strcmp(x->field, y->field) == 0) && strcmp(x->detail, y->detail) == 0;
+	for (uint32_t i = 0; i < a->field_count; i++) {
+		const struct weir_col *c = &a->cols[i], *d = &b->cols[i];
+		if (weir_col_is_null(c, row) != weir_col_is_null(d, row))
+			return false;
+		if (weir_col_is_null(c, row))
+			continue;
+		size_t bytes = weir_phys_bytes(c->phys);
+		if (c->phys == WEIR_PHYS_STR) {
+			if (c->str[row].bytes != d->str[row].bytes ||
+			    memcmp(c->str[row].data, d->str[row].data, c->str[row].bytes) != 0)
+				return false;
+		} else if (memcmp(c->u8 + row * bytes, d->u8 + row * bytes, bytes) != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
 enum weir_reason json_rig_reason(struct json_rig *rig, uint32_t row)
 {
 	for (uint32_t i = 0; i < rig->errors.count; i++)

@@ -37,6 +37,10 @@ void json_rig_fini(struct json_rig *rig);
 void json_rig_add(struct json_rig *rig, const void *doc, size_t bytes);
 void json_rig_add_null(struct json_rig *rig);
 void json_rig_run(struct json_rig *rig);
+/* Decodes the documents of another rig, which keeps them. */
+void json_rig_run_shared(struct json_rig *rig, const struct json_rig *from);
+/* Whether row came to the same in both, which have the same fields. */
+bool json_rig_equal(struct json_rig *a, struct json_rig *b, uint32_t row);
 /* What became of row: "a|NULL|3.5" or "!json at 7 field: why" in a static buffer (one per call of up to four). */
 const char *json_rig_text(struct json_rig *rig, uint32_t row);
 /* One document alone, decoded and read. */

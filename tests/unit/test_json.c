@@ -621,42 +621,90 @@ static void test_layouts_are_learned(void **state)
 	assert_int_equal(fast, 1996);
 }
 
-/* Values of all widths, escapes, characters beyond ASCII and odd numbers do not leave the fast way. */
+/* Values of all widths, nulls, escapes, characters beyond ASCII and odd numbers do not leave the fast way. */
 static void test_fast_way_takes_odd_values(void **state)
 {
 	(void)state;
 	json_rig_field(&rig, "s", NULL, WEIR_KIND_VARCHAR);
 	json_rig_field(&rig, "v", NULL, WEIR_KIND_BIGINT);
 	json_rig_field(&rig, "l", NULL, WEIR_KIND_ARRAY);
-	for (const char *const *v = json_rig_variants; *v != NULL; v++) {
-		if (!json_rig_open(&rig, *v, true))
-			continue;
-		static const char *const strings[] = {
-			"",
-			"x",
-			"\\u0041",
-			"\xc3\xbc",
-			"a string of more than thirty-two characters, and more than sixty-four too",
-			"\\\\"};
-		static const char *const numbers[] = {"1", "-1", "0", "1234567890123456789", "1e2", "1.0", "null"};
-		static const char *const arrays[] = {"[]", "[1,2,3]", "[{\"a\":[]}]"};
-		uint32_t n = 0;
-		for (size_t a = 0; a < WEIR_COUNT_OF(strings); a++)
-			for (size_t b = 0; b < WEIR_COUNT_OF(numbers); b++)
-				for (size_t c = 0; c < WEIR_COUNT_OF(arrays); c++, n++) {
-					char doc[512];
-					int bytes = sprintf(
-						doc, "{\"s\":\"%s\",\"t\":\"%s\",\"v\":%s,\"w\":%s,\"l\":%s,\"m\":%s}",
-						strings[a], strings[a], numbers[b], numbers[b], arrays[c], arrays[c]);
-					json_rig_add(&rig, doc, (size_t)bytes);
-				}
-		json_rig_run(&rig);
-		uint64_t fast, general;
-		weir_json_counts(rig.d, &fast, &general);
-		assert_int_equal(rig.errors.count, 0);
-		assert_int_equal(general, 1);
-		assert_int_equal(fast, n - 1);
+	for (int null_first = 0; null_first < 2; null_first++) {
+		for (const char *const *v = json_rig_variants; *v != NULL; v++) {
+			if (!json_rig_open(&rig, *v, true))
+				continue;
+			static const char *const strings[] = {
+				"\"\"",
+				"\"x\"",
+				"\"\\u0041\"",
+				"\"Ã¼\"",
+				"null",
+				"\"a string of more than thirty-two characters, and more than sixty-four too\"",
+				"\"\\\\\""};
+			static const char *const numbers[] = {"1",   "-1",  "0",   "1234567890123456789",
+							      "1e2", "1.0", "null"};
+			static const char *const arrays[] = {"[]", "[1,2,3]", "[{\"a\":[]}]", "null"};
+			static const char odd[] = "{\"s\":null,\"t\":\"\",\"v\":null,\"w\":1,\"l\":null,\"m\":[]}";
+			uint32_t n = 0;
+			if (null_first) {
+				json_rig_add(&rig, odd, sizeof odd - 1);
+				n++;
+			}
+			for (size_t a = 0; a < WEIR_COUNT_OF(strings); a++)
+				for (size_t b = 0; b < WEIR_COUNT_OF(numbers); b++)
+					for (size_t c = 0; c < WEIR_COUNT_OF(arrays); c++, n++) {
+						char doc[1024];
+						int bytes = snprintf(
+							doc, sizeof doc,
+							"{\"s\":%s,\"t\":%s,\"v\":%s,\"w\":%s,\"l\":%s,\"m\":%s}",
+							strings[a], strings[a], numbers[b], numbers[b], arrays[c],
+							arrays[c]);
+						json_rig_add(&rig, doc, (size_t)bytes);
+					}
+			json_rig_run(&rig);
+			uint64_t fast, general;
+			weir_json_counts(rig.d, &fast, &general);
+			assert_int_equal(rig.errors.count, 0);
+			assert_int_equal(general, 1);
+			assert_int_equal(fast, n - 1);
+			for (uint32_t row = null_first != 0; row < n; row++) {
+				size_t at = row - (null_first != 0);
+				size_t c = at % WEIR_COUNT_OF(arrays),
+				       b = at / WEIR_COUNT_OF(arrays) % WEIR_COUNT_OF(numbers),
+				       a = at / WEIR_COUNT_OF(arrays) / WEIR_COUNT_OF(numbers);
+				static const char *const s[] = {
+					"",
+					"x",
+					"A",
+					"Ã¼",
+					"NULL",
+					"a string of more than thirty-two characters, and more than sixty-four too",
+					"\\"};
+				static const char *const i[] = {"1",   "-1", "0",   "1234567890123456789",
+								"100", "1",  "NULL"};
+				static const char *const l[] = {"[]", "[1,2,3]", "[{\"a\":[]}]", "NULL"};
+				char want[256];
+				snprintf(want, sizeof want, "%s|%s|%s", s[a], i[b], l[c]);
+				assert_string_equal(json_rig_text(&rig, row), want);
+			}
+		}
 	}
+}
+
+/* Several nulls in a row, and what must not be taken for one. */
+static void test_nulls_for_strings(void **state)
+{
+	(void)state;
+	json_rig_field(&rig, "a", NULL, WEIR_KIND_VARCHAR);
+	json_rig_field(&rig, "b", NULL, WEIR_KIND_VARCHAR);
+	json_rig_field(&rig, "i", NULL, WEIR_KIND_BIGINT);
+	EXPECT({"{\"a\":\"x\",\"b\":\"y\",\"c\":\"z\",\"i\":1}", "x|y|1"},
+	       {"{\"a\":null,\"b\":null,\"c\":null,\"i\":2}", "NULL|NULL|2"},
+	       {"{\"a\":null,\"b\":\"\",\"c\":null,\"i\":2}", "NULL||2"},
+	       {"{\"a\":\"\\n\",\"b\":null,\"c\":\"\",\"i\":null}", "\n|NULL|NULL"},
+	       {"{\"a\":null,\"b\":nu\",\"b\":\"y\",\"c\":\"z\",\"i\":1}", "!json at 14 b: expected a value"},
+	       {"{\"a\":nullx,\"b\":\"y\",\"c\":\"z\",\"i\":1}", "!json at 9 -: expected ',' or '}'"},
+	       {"{\"a\":null\",\"b\":\"y\",\"c\":\"z\",\"i\":1}", "!json at 9 -: expected ',' or '}'"},
+	       {"{\"a\":\"x\",\"b\":\"y\",\"c\":null", "!json at 25 -: the document ends too early"});
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, reset, release)
@@ -696,6 +744,7 @@ int main(void)
 		TEST(test_paths_that_cannot_be),
 		TEST(test_layouts_are_learned),
 		TEST(test_fast_way_takes_odd_values),
+		TEST(test_nulls_for_strings),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
