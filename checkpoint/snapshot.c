@@ -419,12 +419,9 @@ static enum weir_err note_refusals(struct weir_snapshot *sn, struct weir_diag **
 			return weir_diag_set(dg, WEIR_E_RECORD, "%s (errors.policy is fail: nothing after the last commit was kept)",
 			                     b->refusal_count ? b->refusal[0].text : "a bad record");
 		for (uint32_t i = 0; i < b->refusal_count && sn->cf.note; i++)
-			sn->cf.note(sn->cf.note_ctx, 4, b->refusal[i].text);
-		if (b->refusals > b->refusal_count && sn->cf.note) {
-			char more[64];
-			snprintf(more, sizeof more, "%" PRIu64 " more records were rejected", b->refusals - b->refusal_count);
-			sn->cf.note(sn->cf.note_ctx, 4, more);
-		}
+			sn->cf.note(sn->cf.note_ctx, b->refusal[i].text, 1);
+		if (b->refusals > b->refusal_count && sn->cf.note)
+			sn->cf.note(sn->cf.note_ctx, NULL, b->refusals - b->refusal_count);
 	}
 	return WEIR_OK;
 }

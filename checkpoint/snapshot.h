@@ -33,7 +33,8 @@ struct weir_snapshot_conf {
 	uint32_t (*partition_by_key)(const void *key, size_t bytes); /* murmur2 & 0x7fffffff */
 	int (*write_text)(void *ctx, const char *data, size_t bytes); /* print outputs; nonzero: nobody reads any more */
 	void *text_ctx;
-	void (*note)(void *ctx, int level, const char *text); /* refusals, for the log */
+	/* Refusals, for the log: one with its text, or count of them without. */
+	void (*note)(void *ctx, const char *text, uint64_t count);
 	void *note_ctx;
 };
 

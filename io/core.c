@@ -9,7 +9,7 @@
 #include "io/print.h"
 #include "io/recorded/recorded.h"
 
-enum { CORE_INPUTS = 32, CORE_FRAGMENTS = 8, CORE_BUNDLES = 8 };
+enum { CORE_INPUTS = 32, CORE_FRAGMENTS = 8, CORE_BUNDLES = 8, NOTE_LINES = 10, NOTE_PERIOD_US = 60000000 };
 
 void weir_core_log(const struct weir_core *co, int level, const char *fmt, ...)
 {
@@ -23,9 +23,25 @@ void weir_core_log(const struct weir_core *co, int level, const char *fmt, ...)
 	co->log_line(co->log_ctx, level, text);
 }
 
-static void note(void *ctx, int level, const char *text)
+/* Rejected records: a producer's bad byte must not flood the log, so ten lines a minute name theirs, the rest is counted. */
+static void note(void *ctx, const char *text, uint64_t count)
 {
-	weir_core_log(ctx, level, "%s", text);
+	struct weir_core *co = ctx;
+	int64_t now = co->now_us ? co->now_us() : 0;
+	if (co->note_lines == 0 || now - co->note_since_us >= NOTE_PERIOD_US) {
+		if (co->note_silent != 0)
+			weir_core_log(co, 4, "%llu more records were rejected", (unsigned long long)co->note_silent);
+		co->note_since_us = now;
+		co->note_lines = 0;
+		co->note_silent = 0;
+	}
+	if (!text || co->note_lines >= NOTE_LINES) {
+		co->note_silent += count;
+		return;
+	}
+	weir_core_log(co, 4, "%s", text);
+	if (++co->note_lines == NOTE_LINES)
+		weir_core_log(co, 4, "further rejected records are only counted for a minute");
 }
 
 static int write_text(void *ctx, const char *data, size_t bytes)
@@ -401,6 +417,7 @@ static uint32_t partition_by_key(const void *key, size_t bytes)
 enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log, void *ctx, int64_t (*now_us)(void),
                               struct weir_diag **dg)
 {
+	co->now_us = now_us;
 	struct weir_plan *pl = co->plan;
 	uint32_t *counts = weir_mem_take(&co->mem, (pl->scan_count + 1) * sizeof *counts);
 	for (uint32_t s = 0; s < pl->scan_count; s++) {
@@ -419,6 +436,7 @@ enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log
 	const char *home = NULL;
 	if (err == WEIR_OK)
 		err = find_home(co, &home, dg);
+	co->home = home;
 	if (err == WEIR_OK && home)
 		err = open_log(ctx, home, co->app, &co->log, dg);
 	if (err == WEIR_OK)

@@ -37,6 +37,11 @@ struct weir_core {
 	void *text_ctx;
 	void (*log_line)(void *ctx, int level, const char *text);
 	void *log_ctx;
+	const char *home; /* the folder of markers and changelogs; NULL: nothing is kept */
+	int64_t (*now_us)(void);
+	int64_t note_since_us; /* @writer snap: the current minute of lines about rejected records */
+	uint32_t note_lines;
+	uint64_t note_silent;
 	struct weir_mem mem;
 };
 

@@ -300,8 +300,8 @@ enum weir_err weir_engine_run(struct weir_engine *en, struct weir_diag **diag)
 	for (uint32_t i = 0; i < weir_conf_warning_count(co->cf); i++)
 		weir_core_log(co, 4, "%s", weir_conf_warning(co->cf, i));
 	if (co->consumed) {
-		weir_core_log(co, 5, "the input of %s is wholly consumed: nothing to do. To start over: weir reset %s --execute", co->app,
-		              co->app);
+		weir_core_log(co, 5, "the input of %s is wholly consumed: nothing to do. To start over: weir reset %s %s --execute", co->app,
+		              co->app, co->home ? co->home : "DIR");
 		return WEIR_OK;
 	}
 	if (co->restored.found)

@@ -129,16 +129,12 @@ static void progress_end(struct progress *pg)
 
 /* ---- the run ---- */
 
-static void print_summary(const struct weir_engine *en, uint32_t workers, const char *folder, bool verbose)
+static void print_summary(const struct weir_engine *en, uint32_t workers, bool verbose)
 {
 	struct weir_stats st;
 	char rate[32];
 	weir_engine_stats(en, &st);
 	const char *app = weir_engine_app(en);
-	if (st.resumed == 2)
-		weir_talk("%s: the input was wholly consumed by an earlier run; `weir reset %s%s%s --execute` starts "
-			  "over",
-			  app, app, folder != NULL ? " " : "", folder != NULL ? folder : "");
 	weir_talk("%s: %llu records in %.2f s (%s/s, %u worker%s): %llu applied, %llu late, %llu rejected, %llu "
 		  "filtered; "
 		  "%llu results, %llu windows",
@@ -164,7 +160,6 @@ static int run_engine(struct weir_job *jb, struct weir_topology *tp, bool progre
 		return weir_fail(dg);
 	}
 	uint32_t workers = settings.workers;
-	const char *home = settings.state_home != NULL ? weir_mem_strdup(&jb->mem, settings.state_home) : NULL;
 	struct weir_engine *en = NULL;
 	enum weir_err err = weir_engine_create(&en, tp, jb->cf, &dg);
 	jb->cf = NULL;
@@ -184,7 +179,7 @@ static int run_engine(struct weir_job *jb, struct weir_topology *tp, bool progre
 	running = NULL;
 	int code = weir_data_end(err == WEIR_OK ? WEIR_EXIT_OK : WEIR_EXIT_FAILED);
 	if (err == WEIR_OK || weir_diag_code(dg) == WEIR_E_STATE)
-		print_summary(en, workers, home, jb->verbose);
+		print_summary(en, workers, jb->verbose);
 	if (err != WEIR_OK)
 		code = stops > 1 ? 128 + stop_signal : weir_fail(dg);
 	weir_engine_destroy(en);
