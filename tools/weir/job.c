@@ -272,3 +272,14 @@ int weir_job_compile(struct weir_job *jb)
 		weir_talk("%s", warning);
 	return -1;
 }
+
+int weir_job_plan(struct weir_job *jb, enum weir_describe form, char **text)
+{
+	struct weir_topology *tp = weir_sql_take_topology(jb->sq);
+	if (tp == NULL)
+		return weir_usage_error(jb->vb, "%s has no INSERT and no SELECT: there is nothing to plan", jb->file);
+	struct weir_diag *dg = NULL;
+	enum weir_err err = weir_engine_explain(tp, jb->cf, (int)form, text, &dg);
+	weir_topology_destroy(tp);
+	return err == WEIR_OK ? -1 : weir_fail(dg);
+}

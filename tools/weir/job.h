@@ -62,6 +62,8 @@ int weir_job_option(struct weir_job *jb, int id, const char *value);
 int weir_job_load(struct weir_job *jb);
 /* Compiles it to jb->sq and says the warnings. -1: go on; else the exit code. */
 int weir_job_compile(struct weir_job *jb);
+/* Plans what was compiled and describes it; opens and writes nothing. -1: go on, *text goes back with weir_free. */
+int weir_job_plan(struct weir_job *jb, enum weir_describe form, char **text);
 /* A whole file, terminated; "-" is stdin. */
 WEIR_MUST_CHECK enum weir_err weir_file_read(struct weir_mem *mem, const char *path, const char **text, size_t *bytes,
 					     struct weir_diag **dg);

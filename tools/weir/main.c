@@ -4,9 +4,7 @@
 #include <signal.h>
 
 const struct weir_verb *const weir_verbs[] = {
-#ifndef WEIR_NO_ENGINE
 	&weir_verb_run, &weir_verb_test, &weir_verb_explain, &weir_verb_validate, &weir_verb_reset,
-#endif
 	&weir_verb_gen, &weir_verb_dump, &weir_verb_version, &weir_verb_help,     NULL,
 };
 

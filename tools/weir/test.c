@@ -91,7 +91,10 @@ static int open_job(struct test_run *tr, struct weir_job *jb, const char *file, 
 	int code = -1;
 	weir_job_init(jb, tr->vb);
 	jb->define_default = "test";
-	if (weir_conf_set_from(jb->cf, "emit.coalesce", "false", WEIR_ORIGIN_FILE, "weir test", &dg) != WEIR_OK ||
+	/* Topics are virtual, and so is the folder in which those of Kafka tables would lie. */
+	if (weir_conf_set_from(jb->cf, "bootstrap.servers", "file:test", WEIR_ORIGIN_FLAG, "weir test", &dg) !=
+		    WEIR_OK ||
+	    weir_conf_set_from(jb->cf, "emit.coalesce", "false", WEIR_ORIGIN_FILE, "weir test", &dg) != WEIR_OK ||
 	    (ksql && weir_conf_set_from(jb->cf, "end.of.input", "keep", WEIR_ORIGIN_FILE, "weir test", &dg) != WEIR_OK))
 		return weir_fail(dg);
 	weir_args_init(&ag, tr->vb, tr->argc, tr->argv);

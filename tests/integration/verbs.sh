@@ -1,0 +1,155 @@
+#!/bin/bash
+# verbs.sh: run, test, explain, validate and reset as a user meets them: where SQL and configuration errors point, which
+# property wins, what goes to stdout, exit codes.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/integration/lib
+
+expect() { # NAME CODE PATTERN COMMAND...: exit code, and a line of stdout or stderr
+	local name=$1 code=$2 pattern=$3 said got
+	shift 3
+	said=$("$@" 2>&1)
+	got=$?
+	if [ "$got" = "$code" ] && printf '%s\n' "$said" | grep -Eq -- "$pattern"; then
+		ok "$name"
+	else
+		not_ok "$name: exit code $got (expected $code), no line like $pattern in:"
+		printf '%s\n' "$said" | head -n 6 | sed 's/^/    /'
+	fi
+}
+same() { # NAME GOT EXPECTED
+	if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1: $2, expected $3"; fi
+}
+
+in=$scratch/in
+out=$scratch/out
+sql=tools/examples/revenue.sql
+"$weir" gen orders --records 20000 --keys 50 --rate 100 --partitions 3 --out "$in" -q
+defines=(--define "in=$in" --define "out=$out")
+select=$scratch/select.sql
+cat >"$select" <<'SQL'
+CREATE TABLE orders (order_id STRING, merchant_id STRING, amount DECIMAL(12,2), ts BIGINT)
+WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'order.placed', 'format' = 'json');
+SELECT merchant_id, amount FROM orders WHERE amount > 1900;
+SQL
+
+# ---- errors point at their place and name the nearest valid thing ----
+edit() { sed "$1" "$select" >"$scratch/edited.sql"; }
+expect "an undefined variable" 78 'select.sql:2:43: error: .*in' "$weir" run "$select"
+edit 's/amount > /amuont > /'
+expect "an unknown column: place" 78 'edited.sql:3:46: error: ' "$weir" run "$scratch/edited.sql" "${defines[@]}"
+expect "an unknown column: hint" 78 'did you mean amount' "$weir" run "$scratch/edited.sql" "${defines[@]}"
+expect "the line and a caret" 78 '^ +\^' "$weir" run "$scratch/edited.sql" "${defines[@]}"
+edit "s/'format'/'fromat'/"
+expect "an unknown option" 78 "did you mean .?'?format" "$weir" run "$scratch/edited.sql" "${defines[@]}"
+edit 's/SELECT merchant_id/SELECT UPER(merchant_id)/'
+expect "an unknown function" 78 'did you mean .?UPPER' "$weir" run "$scratch/edited.sql" "${defines[@]}"
+edit 's/FROM orders/FROM order_s/'
+expect "an unknown table" 78 'edited.sql:3:' "$weir" run "$scratch/edited.sql" "${defines[@]}"
+edit 's/;$//; $s/$/ WHERE/'
+expect "a statement cut off" 78 'edited.sql:' "$weir" run "$scratch/edited.sql" "${defines[@]}"
+expect "a file that is not there" 78 'nothing.sql: No such file' "$weir" run nothing.sql
+expect "a topic that is not there" 78 'order.placed' "$weir" run "$select" --define "in=$scratch"
+expect "an unknown property" 78 "did you mean .?workers" "$weir" run "$select" -X wrkers=2 "${defines[@]}"
+expect "a property out of its range" 78 'workers' "$weir" run "$select" -X workers=0 "${defines[@]}"
+expect "two properties in one" 2 'write -X workers=1 -X slots=2' "$weir" run "$select" -X workers=1,slots=2 "${defines[@]}"
+expect "-X without a value" 2 'NAME=VALUE' "$weir" run "$select" -X workers "${defines[@]}"
+expect "--define without a value" 2 'NAME=VALUE' "$weir" run "$select" --define in
+expect "no file" 2 'which file' "$weir" run
+expect "two files" 2 'one SQL file at a time' "$weir" run a.sql b.sql
+cat >"$scratch/edited.sql" <<'SQL'
+CREATE TABLE orders (merchant_id STRING, amount DECIMAL(12,2))
+WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'order.placed', 'format' = 'json');
+CREATE TABLE totals (merchant_id STRING, total DECIMAL(38,2))
+WITH ('connector' = 'recorded', 'path' = '${out}', 'topic' = 'totals', 'format' = 'json');
+INSERT INTO totals SELECT merchant_id, SUM(amount) FROM orders GROUP BY merchant_id;
+SQL
+expect "a table into an append sink is refused, with a hint" 78 'PRIMARY KEY' "$weir" run "$scratch/edited.sql" "${defines[@]}"
+
+# ---- configuration: flag > -X > environment > file > default ----
+echo 'workers = 5' >"$scratch/weir.conf"
+dump() { "$@" -X dump 2>/dev/null | sed -n 's/^workers = \([^ ]*\).*/\1/p'; }
+cpus=$(nproc)
+same "default" "$(dump "$weir" run)" $((cpus > 1 ? cpus - 1 : 1))
+same "file" "$(dump "$weir" run -F "$scratch/weir.conf")" 5
+same "environment over file" "$(WEIR_WORKERS=4 dump "$weir" run -F "$scratch/weir.conf")" 4
+same "-X over environment" "$(WEIR_WORKERS=4 dump "$weir" run -X workers=3 -F "$scratch/weir.conf")" 3
+same "flag over -X" "$(WEIR_WORKERS=4 dump "$weir" run --workers 2 -X workers=3 -F "$scratch/weir.conf")" 2
+expect "-X list" 0 '^processing.guarantee .*at_least_once' "$weir" run -X list
+
+# ---- a bare SELECT: rows on stdout, talk on stderr ----
+"$weir" run "$select" "${defines[@]}" >"$scratch/rows" 2>"$scratch/talk"
+same "exit code" $? 0
+same "every row is JSON of its columns" "$(grep -vc '^{"merchant_id":"m-[0-9]*","amount":[0-9]*\.[0-9][0-9]}$' "$scratch/rows")" 0
+wanted=$("$weir" dump "$in" order.placed --format raw | grep -c '"amount":19[0-9][0-9]\.')
+same "as many as a search finds" "$(wc -l <"$scratch/rows")" "$wanted"
+same "the summary is on stderr" "$(grep -c '20000 records in .* applied, 0 late, 0 rejected' "$scratch/talk")" 1
+same "from stdin" "$("$weir" run - "${defines[@]}" -q <"$select" | sort | cksum)" "$(sort "$scratch/rows" | cksum)"
+same "-q is quiet" "$("$weir" run "$select" "${defines[@]}" -q 2>&1 >/dev/null | wc -c)" 0
+"$weir" run "$select" "${defines[@]}" 2>"$scratch/err" | head -n 1 >/dev/null
+same "a closed pipe ends quietly" "${PIPESTATUS[0]} $(grep -ci 'error\|pipe' "$scratch/err")" "0 0"
+
+# ---- explain and validate touch nothing ----
+expect "explain: Kafka Streams' text" 0 '^   Sub-topology: 0' "$weir" explain "$sql" "${defines[@]}"
+expect "explain: state and exchange" 0 'bytes and the key per entry' "$weir" explain "$sql" "${defines[@]}"
+expect "explain --dot" 0 '^digraph ' "$weir" explain --dot "$sql" "${defines[@]}"
+if command -v jq >/dev/null 2>&1; then
+	same "explain --json is JSON" "$("$weir" explain --json "$sql" "${defines[@]}" | jq -r .application)" revenue
+fi
+expect "validate" 0 'ok' "$weir" validate "$sql" "${defines[@]}"
+expect "validate refuses" 78 'error' "$weir" validate "$scratch/edited.sql" "${defines[@]}"
+expect "validate: a topic that is not there" 1 'order.placed' "$weir" validate "$sql" --define "in=$scratch/none" --define "out=$out"
+expect "validate --no-environment" 0 'ok' "$weir" validate --no-environment "$sql" --define "in=$scratch/none" --define "out=$out"
+if [ -e "$out" ]; then not_ok "explain or validate wrote $out"; else ok "explain and validate wrote nothing"; fi
+
+# ---- run, resume, reset ----
+expect "run" 0 'revenue: 20000 records' "$weir" run "$sql" "${defines[@]}"
+first=$("$weir" dump "$out" revenue.by-merchant --digest)
+expect "a second run has nothing to do and says how to start over" 0 "weir reset revenue $out --execute" "$weir" run "$sql" "${defines[@]}"
+same "and changed nothing" "$("$weir" dump "$out" revenue.by-merchant --digest)" "$first"
+"$weir" gen orders --records 1000 --seed 9 --topic more --out "$in" -q
+expect "reset only shows" 0 'would remove' "$weir" reset revenue "$out"
+same "and changed nothing, either" "$("$weir" dump "$out" revenue.by-merchant --digest)" "$first"
+expect "reset of an application that is not there" 0 '' "$weir" reset nobody "$out"
+expect "reset --execute" 0 'removing' "$weir" reset revenue -b "file:$out" --execute
+expect "the results are gone" 78 'no topic' "$weir" dump "$out" revenue.by-merchant
+expect "it starts over" 0 'revenue: 20000 records' "$weir" run "$sql" "${defines[@]}"
+same "to the same bytes" "$("$weir" dump "$out" revenue.by-merchant --digest)" "$first"
+expect "the changelog is readable" 0 '"entry":\{"kind":"marker"' "$weir" dump "$out" revenue-revenue-tumble-changelog
+expect "another application id starts by itself" 0 '20000 records' "$weir" run "$sql" -g other --define "in=$in" --define "out=$scratch/out2"
+
+# ---- weir test ----
+cp tools/examples/revenue.sql tools/examples/revenue_test.json "$scratch"
+expect "test" 0 '^5 passed, 0 failed$' "$weir" test "$scratch/revenue.sql"
+sed -i 's/1025.26/1025.27/' "$scratch/revenue_test.json"
+expect "a wrong expectation" 1 '^4 passed, 1 failed$' "$weir" test "$scratch/revenue.sql"
+expect "shows what came" 1 '^    \+ revenue.by-merchant .*1025\.26' "$weir" test "$scratch/revenue.sql"
+"$weir" test --junit "$scratch/junit.xml" "$scratch/revenue.sql" >/dev/null 2>&1
+same "JUnit" "$(grep -c '<testcase' "$scratch/junit.xml") $(grep -c '<failure' "$scratch/junit.xml") $(grep -o 'failures="[0-9]*"' "$scratch/junit.xml")" '5 1 failures="1"'
+"$weir" test --update "$scratch/revenue.sql" >/dev/null 2>&1
+expect "--update makes it right" 0 '^5 passed, 0 failed$' "$weir" test "$scratch/revenue.sql"
+same "and only that" "$(grep -c 1025.26 "$scratch/revenue_test.json")" 1
+expect "nothing to run" 2 'nothing to run' "$weir" test
+expect "no test file" 78 'select_test.json' "$weir" test "$select"
+edit 's/amount > /amuont > /'
+echo '{"inputs": [], "outputs": []}' >"$scratch/edited_test.json"
+expect "refused statements" 78 'unknown column' "$weir" test "$scratch/edited.sql"
+
+cat >"$scratch/s.sql" <<'SQL'
+CREATE TABLE s (k STRING, v BIGINT) WITH ('connector' = 'kafka', 'topic' = 'numbers', 'format' = 'json');
+CREATE TABLE t (k STRING, twice BIGINT) WITH ('connector' = 'kafka', 'topic' = 'doubled', 'format' = 'json',
+  'key.format' = 'raw', 'key.fields' = 'k');
+INSERT INTO t SELECT k, v * 2 FROM s;
+SQL
+echo '{"inputs": [{"topic": "numbers", "key": "a", "value": {"k": "a", "v": 3}, "timestamp": 5},
+ {"topic": "numbers", "key": "b", "value": {"k": "b", "v": 9007199254740993}, "timestamp": 1}]}' >"$scratch/i.json"
+echo '{"outputs": [{"topic": "doubled", "key": "a", "value": {"K": "a", "TWICE": 6}, "timestamp": 5},
+ {"topic": "doubled", "key": "b", "value": {"K": "b", "TWICE": 18014398509481986}}]}' >"$scratch/o.json"
+ksql=("$weir" test -s "$scratch/s.sql" -i "$scratch/i.json" -o "$scratch/o.json")
+expect "ksqlDB's three files" 0 '^1 passed, 0 failed$' "${ksql[@]}"
+sed -i 's/481986/481985/' "$scratch/o.json"
+expect "and the last digit counts" 1 '^0 passed, 1 failed$' "${ksql[@]}"
+expect "two of the three files" 2 'belong together' "$weir" test -s "$scratch/s.sql"
+echo 'CREATE STREAM s (v BIGINT) WITH (KAFKA_TOPIC=1);' >"$scratch/s.sql"
+expect "ksqlDB's own statements are refused" 78 's.sql:1:' "${ksql[@]}"
+[ "$failures" = 0 ]

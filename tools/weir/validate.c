@@ -1,0 +1,110 @@
+/* validate.c: `weir validate FILE.sql`: does it parse, type and plan, and are the folders and topics it reads there.
+ * Nothing is run or written. Main thread. */
+#include "tools/weir/job.h"
+#include "io/recorded/recorded.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { OPT_NO_ENVIRONMENT = 1 };
+
+/* One finding for every topic of the list `a;b` that is not in folder. */
+static int find_topics(struct weir_job *jb, const char *name, const char *folder, const char *topics)
+{
+	int findings = 0;
+	while (*topics != 0) {
+		size_t bytes = strcspn(topics, ";");
+		const char *topic = weir_mem_strndup(&jb->mem, topics, bytes);
+		if (*topic != 0 && weir_recorded_partitions(folder, topic) == 0) {
+			fprintf(stderr, "%s: source %s: there is no topic %s in %s\n", jb->file, name, topic, folder);
+			findings++;
+		}
+		topics += bytes + (topics[bytes] == ';');
+	}
+	return findings;
+}
+
+/* What is not there of one source of the plan's JSON. */
+static int find_source(struct weir_job *jb, const json_t *scan)
+{
+	const char *name = json_string_value(json_object_get(scan, "name"));
+	const char *connector = json_string_value(json_object_get(scan, "connector"));
+	const char *path = json_string_value(json_object_get(scan, "path"));
+	const char *topic = json_string_value(json_object_get(scan, "topic"));
+	const char *brokers = weir_conf_get(jb->cf, "bootstrap.servers");
+	if (connector == NULL)
+		return 0;
+	if (strcmp(connector, "filesystem") == 0 && path != NULL && access(path, R_OK) != 0) {
+		fprintf(stderr, "%s: source %s: cannot read %s\n", jb->file, name, path);
+		return 1;
+	}
+	bool kafka = strcmp(connector, "kafka") == 0 || strcmp(connector, "upsert-kafka") == 0;
+	if (brokers != NULL && strncmp(brokers, "file:", 5) == 0 && (kafka || path == NULL))
+		path = brokers + 5;
+	if ((kafka || strcmp(connector, "recorded") == 0) && path != NULL && topic != NULL)
+		return find_topics(jb, name, path, topic);
+	return 0;
+}
+
+static int find_all(struct weir_job *jb, const char *plan)
+{
+	json_error_t error;
+	json_t *root = json_loads(plan, 0, &error);
+	size_t i;
+	json_t *scan;
+	int findings = 0;
+	json_array_foreach(json_object_get(root, "scans"), i, scan) findings += find_source(jb, scan);
+	json_decref(root);
+	return findings;
+}
+
+static int validate_run(const struct weir_verb *vb, int argc, char **argv)
+{
+	struct weir_job jb;
+	struct weir_args ag;
+	bool environment = true;
+	char *text = NULL;
+	int code = -1;
+	weir_job_init(&jb, vb);
+	weir_args_init(&ag, vb, argc, argv);
+	for (int id; code < 0 && (id = weir_args_next(&ag)) != WEIR_ARGS_END;) {
+		if (id == WEIR_ARGS_STOP)
+			code = ag.exit_code;
+		else if (id == OPT_NO_ENVIRONMENT)
+			environment = false;
+		else
+			code = weir_job_option(&jb, id, ag.value);
+	}
+	if (code < 0)
+		code = weir_job_load(&jb);
+	if (code < 0)
+		code = weir_job_compile(&jb);
+	if (code < 0)
+		code = weir_job_plan(&jb, WEIR_DESCRIBE_JSON, &text);
+	if (code < 0) {
+		int findings = environment ? find_all(&jb, text) : 0;
+		if (findings == 0)
+			weir_talk("%s: ok", jb.file);
+		code = findings == 0 ? WEIR_EXIT_OK : WEIR_EXIT_FAILED;
+	}
+	weir_free(text);
+	weir_job_fini(&jb);
+	return code;
+}
+
+static const struct weir_flag validate_options[] = {
+	{OPT_NO_ENVIRONMENT, 0, "no-environment", NULL, "do not look whether folders and topics are there"},
+	WEIR_JOB_OPTIONS,
+};
+
+const struct weir_verb weir_verb_validate = {
+	.name = "validate",
+	.usage = "FILE.sql|- [OPTIONS]",
+	.brief = "parse, type and plan a file; check that what it reads is there",
+	.examples = "  weir validate revenue.sql --define in=rec --define out=out\n",
+	.options = validate_options,
+	.option_count = WEIR_COUNT_OF(validate_options),
+	.notes = "Exit codes: 0 fine, 78 the file is refused, 1 a folder or topic it reads is missing.\n",
+	.run = validate_run,
+};
