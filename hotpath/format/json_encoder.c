@@ -3,8 +3,9 @@
  * What stands between two values (`,"name":`) is put together at creation, so a row is a chain of copies: literal,
  * value, literal, value. Room for a literal and any fixed value is checked once per member; only strings ask for more.
  * Strings are valid UTF-8 (the decoders' promise) and are copied in runs between the few bytes that need an escape, 16
- * at a time. Nested ARRAY, MAP and ROW columns hold JSON text already. Cost: bench_json_encoder; about 60 ns for a row
- * of window bounds, a key, a count and a DECIMAL. */
+ * at a time. Nested ARRAY, MAP and ROW columns hold JSON text already.
+ * Cost (bench_json_encoder, one core of a shared Xeon): 157 ns for a row of two window bounds, a key, a count, a
+ * DECIMAL and a DOUBLE, 160 bytes; a third of it is the DOUBLE. */
 #include "hotpath/format/format.h"
 
 #include <stdlib.h>
@@ -17,10 +18,19 @@
 #include "hotpath/format/number.h"
 #include "hotpath/time/civil.h"
 
+/* Rows of one window follow each other, so a timestamp is often the one before: its text is kept. */
+struct last_text {
+	int64_t ticks;
+	uint8_t bytes; /* with both quotes; 0: nothing kept yet */
+	char text[WEIR_NUMBER_TEXT_MAX];
+};
+
 struct member {
 	const struct weir_type *type;
-	const uint8_t *literal; /* `,"name":`; the first one written in a row has its comma turned into a brace */
+	const uint8_t *literal; /* `,"name":`; the first one written in a row has its comma turned into a brace.
+				 * Readable up to the next multiple of 16, as it is copied */
 	uint32_t literal_bytes;
+	struct last_text last; /* TIMESTAMP, TIMESTAMP_LTZ */
 };
 
 struct json_encoder {
@@ -113,9 +123,20 @@ static inline size_t put_double(uint8_t *to, const struct weir_type *t, double v
 	return t->kind == WEIR_KIND_FLOAT ? weir_print_float((float)v, (char *)to) : weir_print_double(v, (char *)to);
 }
 
+static void keep_timestamp(const struct json_encoder *e, struct member *m, int64_t ticks)
+{
+	const struct weir_type *t = m->type;
+	size_t bytes = weir_civil_print_timestamp(ticks, weir_ticks_per_ms(t), e->iso8601 ? 'T' : ' ',
+						  t->kind == WEIR_KIND_TIMESTAMP_LTZ, m->last.text + 1);
+	m->last.text[0] = '"';
+	m->last.text[bytes + 1] = '"';
+	m->last.bytes = (uint8_t)(bytes + 2);
+	m->last.ticks = ticks;
+}
+
 /* The value at row (not NULL, not const) into room that has been checked for fixed values. */
-static inline void put_value(const struct json_encoder *e, const struct member *m, const struct weir_col *c,
-			     uint32_t row, struct weir_buf *out)
+static inline void put_value(const struct json_encoder *e, struct member *m, const struct weir_col *c, uint32_t row,
+			     struct weir_buf *out)
 {
 	const struct weir_type *t = m->type;
 	uint8_t *to = out->data + out->bytes;
@@ -159,10 +180,10 @@ static inline void put_value(const struct json_encoder *e, const struct member *
 		return;
 	case WEIR_KIND_TIMESTAMP:
 	case WEIR_KIND_TIMESTAMP_LTZ:
-		to[0] = '"';
-		out->bytes += 2 + weir_civil_print_timestamp(c->i64[row], weir_ticks_per_ms(t), e->iso8601 ? 'T' : ' ',
-							     t->kind == WEIR_KIND_TIMESTAMP_LTZ, (char *)to + 1);
-		out->data[out->bytes - 1] = '"';
+		if (WEIR_UNLIKELY(c->i64[row] != m->last.ticks || m->last.bytes == 0))
+			keep_timestamp(e, m, c->i64[row]);
+		memcpy(to, m->last.text, WEIR_NUMBER_TEXT_MAX);
+		out->bytes += m->last.bytes;
 		return;
 	default: /* DATE, TIME, intervals */
 		weir_buf_put_byte(out, '"');
@@ -174,16 +195,17 @@ static inline void put_value(const struct json_encoder *e, const struct member *
 
 static void json_encode(struct weir_encoder *base, const struct weir_col *cols, uint32_t row, struct weir_buf *out)
 {
-	const struct json_encoder *e = (const struct json_encoder *)base;
+	struct json_encoder *e = (struct json_encoder *)base;
 	size_t start = out->bytes;
 	for (uint32_t i = 0; i < e->member_count; i++) {
-		const struct member *m = &e->members[i];
+		struct member *m = &e->members[i];
 		const struct weir_col *c = &cols[i];
 		bool is_null = weir_col_is_null(c, row) || m->type->kind == WEIR_KIND_NULL;
 		if (is_null && e->ignore_null_fields)
 			continue;
 		uint8_t *to = weir_buf_room(out, m->literal_bytes + WEIR_NUMBER_TEXT_MAX);
-		memcpy(to, m->literal, m->literal_bytes);
+		for (uint32_t k = 0; k < m->literal_bytes; k += 16)
+			memcpy(to + k, m->literal + k, 16); /* may write past the literal, within the room */
 		out->bytes += m->literal_bytes;
 		if (is_null) {
 			memcpy(out->data + out->bytes, "null", 4);
@@ -224,7 +246,7 @@ enum weir_err weir_json_encoder_create(struct weir_encoder **out, const struct w
 		put_string(&b, (const uint8_t *)fields[i].name, strlen(fields[i].name));
 		weir_buf_put_byte(&b, ':');
 		m->type = &fields[i].type;
-		m->literal = weir_mem_copy(&e->mem, b.data, b.bytes);
+		m->literal = memcpy(weir_mem_take(&e->mem, weir_align_up(b.bytes, 16)), b.data, b.bytes);
 		m->literal_bytes = (uint32_t)b.bytes;
 	}
 	weir_buf_fini(&b);

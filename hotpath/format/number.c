@@ -4,7 +4,8 @@
  *   1. few digits and a small power of ten: one exact multiplication or division of doubles (Clinger)
  *   2. 19 digits times 128 bits of the power of ten; says when the bits do not decide (Eisel and Lemire)
  *   3. the exact decimal compared with the halfway points around a guess, in big integers
- * Cost: a number such as 1234.56 takes the first way, about 10 ns with its scan. */
+ * Cost (bench_number, one core of a shared Xeon), scan included: 1234.56 by the first way 15 ns, 17 digits by the
+ * second 49 ns, a DECIMAL(12, 2) 19 ns; strtod takes four times the first two. */
 #include "hotpath/format/number.h"
 
 const uint64_t weir_pow10_u64[20] = {

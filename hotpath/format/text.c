@@ -1,5 +1,5 @@
 /* text.c: one value as text, both ways: what JSON strings, CSV cells, CAST and the print sink share. Pure functions,
- * @thread any. Cost: an integer or DECIMAL 5 to 15 ns, a TIMESTAMP about 20 ns. */
+ * @thread any. Costs: number.c, number_print.c. */
 #include "hotpath/format/format.h"
 
 #include "hotpath/format/base64.h"
