@@ -11,14 +11,14 @@
 
 #include "hotpath/weir_types.h"
 
-#define WEIR_CACHE_LINE 64
-#define WEIR_LIKELY(x)   __builtin_expect(!!(x), 1)
-#define WEIR_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define WEIR_INLINE      static inline __attribute__((always_inline))
-#define WEIR_NOINLINE    __attribute__((noinline))
-#define WEIR_COLD        __attribute__((cold, noinline))
+#define WEIR_CACHE_LINE   64
+#define WEIR_LIKELY(x)    __builtin_expect(!!(x), 1)
+#define WEIR_UNLIKELY(x)  __builtin_expect(!!(x), 0)
+#define WEIR_INLINE       static inline __attribute__((always_inline))
+#define WEIR_NOINLINE     __attribute__((noinline))
+#define WEIR_COLD         __attribute__((cold, noinline))
 #define WEIR_PRINTF(f, a) __attribute__((format(printf, f, a)))
-#define WEIR_COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+#define WEIR_COUNT_OF(a)  (sizeof(a) / sizeof((a)[0]))
 
 /* A bug of ours, never bad input: prints the place and stops the process. Live in release builds. */
 void weir_assert_failed(const char *file, int line, const char *what) __attribute__((noreturn, cold));

@@ -30,7 +30,7 @@ struct weir_record {
 	const uint8_t *value;
 	uint32_t key_bytes;
 	uint32_t value_bytes;
-	const uint8_t *headers; /* Kafka's record-v2 header bytes after the count: [varint klen, key, varint vlen, value]* */
+	const uint8_t *headers; /* Kafka's v2 header bytes after the count: [varint klen, key, varint vlen, value]* */
 	uint32_t headers_bytes;
 	uint32_t header_count;
 	int64_t offset;
@@ -40,8 +40,8 @@ struct weir_record {
 /* One column of up to WEIR_BATCH_ROWS values. Values of null rows are unspecified but initialised (0). */
 struct weir_col {
 	enum weir_phys phys;
-	bool has_null;  /* false: no bit in nulls is set (nulls need not be looked at) */
-	bool is_const;  /* only row 0 is written; it stands for every row */
+	bool has_null; /* false: no bit in nulls is set (nulls need not be looked at) */
+	bool is_const; /* only row 0 is written; it stands for every row */
 	union {
 		void *data;
 		uint8_t *u8;
@@ -91,8 +91,8 @@ void weir_scratch_fini(struct weir_scratch *s);
 /* Forgets everything taken; keeps chunks up to keep_bytes (so one giant record does not stay for ever). */
 void weir_scratch_reset(struct weir_scratch *s);
 void *weir_scratch_take_slow(struct weir_scratch *s, size_t bytes);
-/* bytes of memory valid until the next reset, 8-byte aligned; readable WEIR_PAYLOAD_PAD beyond its end. Never NULL, for 0
- * bytes neither: an empty value is not a null one. */
+/* bytes of memory valid until the next reset, 8-byte aligned; readable WEIR_PAYLOAD_PAD beyond its end. Never NULL, for
+ * 0 bytes neither: an empty value is not a null one. */
 WEIR_INLINE void *weir_scratch_take(struct weir_scratch *s, size_t bytes)
 {
 	bytes = weir_align_up(bytes + !bytes, 8);
@@ -130,10 +130,10 @@ const char *weir_reason_name(enum weir_reason r);
 /* The errors of one batch, a slot per row; a row with reason != NONE is out of the selection. */
 struct weir_row_error {
 	uint16_t row;
-	uint8_t reason;       /* enum weir_reason */
-	uint32_t at;          /* byte offset in the value, UINT32_MAX where there is none */
-	const char *field;    /* plan-lifetime name of the field or expression, or NULL */
-	const char *detail;   /* static text ("expected a number"), or NULL */
+	uint8_t reason;     /* enum weir_reason */
+	uint32_t at;        /* byte offset in the value, UINT32_MAX where there is none */
+	const char *field;  /* plan-lifetime name of the field or expression, or NULL */
+	const char *detail; /* static text ("expected a number"), or NULL */
 };
 struct weir_row_errors {
 	uint32_t count;
@@ -141,7 +141,7 @@ struct weir_row_errors {
 };
 /* Appends one error. The caller takes the row out of its selection. */
 WEIR_INLINE void weir_row_errors_add(struct weir_row_errors *re, uint32_t row, enum weir_reason reason, uint32_t at,
-                                     const char *field, const char *detail)
+				     const char *field, const char *detail)
 {
 	WEIR_DASSERT(re->count < WEIR_BATCH_ROWS);
 	re->e[re->count++] = (struct weir_row_error){(uint16_t)row, (uint8_t)reason, at, field, detail};

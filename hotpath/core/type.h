@@ -9,8 +9,9 @@
  *   CHAR VARCHAR STRING BYTES            STR        struct weir_str, not terminated; strings are valid UTF-8
  *   DATE                                 I64        days since 1970-01-01
  *   TIME(p)                              I64        milliseconds of the day (p <= 3)
- *   TIMESTAMP(p) TIMESTAMP_LTZ(p)        I64        p <= 3: milliseconds since 1970-01-01 00:00:00; p 4..6: microseconds
- *   INTERVAL DAY TO SECOND / YEAR TO MONTH  I64     milliseconds / months (literals and arithmetic only)
+ *   TIMESTAMP(p) TIMESTAMP_LTZ(p)        I64        p <= 3: ms since 1970-01-01 00:00:00; p 4..6: us
+ *   INTERVAL DAY TO SECOND               I64        milliseconds (literals and arithmetic only)
+ *   INTERVAL YEAR TO MONTH               I64        months (literals and arithmetic only)
  *   ARRAY<T> MAP<STRING, T> ROW<...>     STR        the value's compact JSON text (read access only)
  *   NULL                                 I64        the type of a bare NULL before coercion; every row is null
  */
@@ -51,10 +52,10 @@ struct weir_type {
 	uint8_t precision; /* DECIMAL: p 1..38; TIME, TIMESTAMP*: p 0..6 */
 	uint8_t scale;     /* DECIMAL: s 0..p */
 	bool not_null;
-	int32_t length;                   /* CHAR, VARCHAR: characters, INT32_MAX for STRING */
-	uint16_t field_count;             /* ROW: fields; ARRAY: 1; MAP: 2 (key, value) */
-	const struct weir_type *fields;   /* element types, field_count of them */
-	const char *const *field_names;   /* ROW only */
+	int32_t length;                 /* CHAR, VARCHAR: characters, INT32_MAX for STRING */
+	uint16_t field_count;           /* ROW: fields; ARRAY: 1; MAP: 2 (key, value) */
+	const struct weir_type *fields; /* element types, field_count of them */
+	const char *const *field_names; /* ROW only */
 };
 
 enum weir_phys weir_type_phys(const struct weir_type *t);

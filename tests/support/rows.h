@@ -34,6 +34,7 @@ struct rows {
 	struct weir_sel sel;
 	struct weir_row_errors errors;
 	struct weir_buf out;
+	uint32_t pad; /* readable bytes behind a payload: 0 unless the test of a SIMD decoder sets WEIR_PAYLOAD_PAD */
 };
 
 static inline void rows_add(struct rows *r, const char *name, struct weir_type type)
@@ -58,7 +59,7 @@ static inline enum weir_reason rows_decode(struct rows *r, struct weir_decoder *
 {
 	static uint8_t *copy;
 	free(copy);
-	copy = malloc(bytes ? bytes : 1);
+	copy = calloc(1, bytes + r->pad + 1 - (bytes != 0));
 	if (bytes != 0 && payload != NULL)
 		memcpy(copy, payload, bytes);
 	struct weir_record rec = {0};

@@ -111,6 +111,7 @@ static void test_dispatch(void **state)
 		struct weir_decoder *d = NULL;
 		struct weir_encoder *e = NULL;
 		struct weir_diag *dg = NULL;
+		r->pad = k == WEIR_FORMAT_JSON ? WEIR_PAYLOAD_PAD : 0;
 		rows_add(r, "v", TYPE_BIGINT);
 		const struct weir_path_step step = {.name = "v", .name_bytes = 1};
 		r->fields[0].path = &step;
