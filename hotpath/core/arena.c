@@ -3,6 +3,7 @@
 #include "hotpath/core/mem.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #ifdef WEIR_JEMALLOC
 #include <jemalloc/jemalloc.h>
 #endif
@@ -54,6 +55,8 @@ void *weir_arena_take(struct weir_arena *ar, size_t bytes, size_t align)
 	p = aligned_alloc(align, weir_align_up(bytes, align));
 #endif
 	WEIR_ASSERT(p != NULL);
+	if (align >= WEIR_HUGE_BYTES)
+		madvise(p, bytes & ~(size_t)(WEIR_HUGE_BYTES - 1), MADV_HUGEPAGE); /* advice: it may fail */
 	arena_account(ar, bytes);
 	return p;
 }
@@ -76,11 +79,14 @@ void weir_blocks_init(struct weir_blocks *bl, struct weir_arena *ar)
 	bl->extent_bytes_next = WEIR_EXTENT_BYTES_MIN;
 }
 
-/* Alignment of a block that comes straight from the arena; huge ones to 2 MiB, so that the kernel may use huge pages.
- */
+/* Alignment of what comes straight from the arena. */
 static size_t block_align(size_t bytes)
 {
-	return bytes >= (UINT32_C(2) << 20) ? (size_t)2 << 20 : (size_t)4096;
+	return bytes >= WEIR_HUGE_BYTES ? WEIR_HUGE_BYTES : 4096;
+}
+static size_t extent_align(size_t bytes)
+{
+	return bytes >= WEIR_HUGE_BYTES ? WEIR_HUGE_BYTES : WEIR_BLOCK_CARVED;
 }
 
 void weir_blocks_fini(struct weir_blocks *bl)
@@ -89,7 +95,7 @@ void weir_blocks_fini(struct weir_blocks *bl)
 		if (bl->kept[log2] != NULL)
 			weir_arena_give(bl->ar, bl->kept[log2], (size_t)1 << log2, block_align((size_t)1 << log2));
 	for (uint32_t i = 0; i < bl->extent_count; i++)
-		weir_arena_give(bl->ar, bl->extents[i].base, bl->extents[i].bytes, WEIR_BLOCK_CARVED);
+		weir_arena_give(bl->ar, bl->extents[i].base, bl->extents[i].bytes, extent_align(bl->extents[i].bytes));
 	free(bl->extents);
 	memset(bl, 0, sizeof *bl);
 }
@@ -114,11 +120,14 @@ static WEIR_COLD void blocks_grow(struct weir_blocks *bl)
 	uint32_t bytes = bl->extent_bytes_next;
 	if (bl->extent_bytes_next < WEIR_EXTENT_BYTES_MAX)
 		bl->extent_bytes_next *= 2;
+	else if (bl->extent_bytes >= WEIR_EXTENT_HUGE_FROM)
+		bl->extent_bytes_next = (uint32_t)WEIR_HUGE_BYTES;
+	bl->extent_bytes += bytes;
 	if (bl->extent_count == bl->extent_capacity) {
 		bl->extent_capacity = bl->extent_capacity == 0 ? 8 : bl->extent_capacity * 2;
 		bl->extents = weir_xrealloc(bl->extents, bl->extent_capacity * sizeof *bl->extents);
 	}
-	uint8_t *base = weir_arena_take(bl->ar, bytes, WEIR_BLOCK_CARVED);
+	uint8_t *base = weir_arena_take(bl->ar, bytes, extent_align(bytes));
 	bl->takes_slow++;
 	bl->extents[bl->extent_count++] = (struct weir_extent){base, bytes};
 	/* Pushed from the end, so that blocks leave in ascending order. */

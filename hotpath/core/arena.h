@@ -19,6 +19,9 @@
 #define WEIR_BLOCK_LOG2_MAX    40
 #define WEIR_EXTENT_BYTES_MIN  (UINT32_C(16) << 10)
 #define WEIR_EXTENT_BYTES_MAX  (UINT32_C(1) << 20)
+#define WEIR_EXTENT_HUGE_FROM  (UINT64_C(8) << 20) /* a slot that holds this much takes extents of WEIR_HUGE_BYTES */
+/* From this size on memory is aligned for huge pages and asks for them. */
+#define WEIR_HUGE_BYTES ((size_t)2 << 20)
 
 struct weir_arena;
 /* Never NULL: out of memory at start stops the process. @thread init */
@@ -47,8 +50,9 @@ struct weir_blocks {
 	uint32_t extent_count;
 	uint32_t extent_capacity;
 	uint32_t extent_bytes_next;
-	uint64_t bytes_used; /* blocks handed out */
-	uint64_t takes_slow; /* times the arena was asked: tests check that a steady state asks for nothing */
+	uint64_t extent_bytes; /* of all extents */
+	uint64_t bytes_used;   /* blocks handed out */
+	uint64_t takes_slow;   /* times the arena was asked: tests check that a steady state asks for nothing */
 };
 void weir_blocks_init(struct weir_blocks *bl, struct weir_arena *ar);
 /* Gives all extents back; whatever was taken from bl is gone, blocks above WEIR_BLOCK_CARVED must have been given. */

@@ -58,14 +58,28 @@ void weir_dirty_note_pack(struct weir_slot *sl, uint32_t k, uint64_t epoch)
 		d->pack_high = k + 1;
 }
 
-/* What the changelog holds of page no. */
-struct weir_logged *weir_dirty_logged(struct weir_slot *sl, uint32_t no)
+void weir_dirty_note_image(struct weir_slot *sl, uint32_t no, uint32_t parts, uint64_t epoch)
 {
 	struct weir_vec *v = &sl->d.logged;
 	while (v->count <= no)
 		*(struct weir_logged *)weir_vec_push(v, &sl->blocks, sizeof(struct weir_logged)) =
 			(struct weir_logged){0};
-	return (struct weir_logged *)v->data + no;
+	struct weir_logged *lg = (struct weir_logged *)v->data + no;
+	sl->d.logged_pages += lg->parts == 0;
+	if (lg->parts < parts)
+		lg->parts = parts;
+	if (lg->epoch < epoch)
+		lg->epoch = epoch;
+}
+
+void weir_dirty_note_no_image(struct weir_slot *sl, uint32_t no)
+{
+	struct weir_vec *v = &sl->d.logged;
+	struct weir_logged *lg = (struct weir_logged *)v->data + no;
+	if (no >= v->count || lg->parts == 0)
+		return;
+	*lg = (struct weir_logged){0};
+	sl->d.logged_pages--;
 }
 
 void weir_dirty_queue(struct weir_slot *sl, struct weir_page *p, uint64_t epoch)
@@ -266,10 +280,7 @@ static void image_write(struct packer *pk, struct weir_page *p)
 		if (pk->sink->page != NULL)
 			pk->sink->page(pk->sink->ctx, sl->number, p->no, part, pk->body, (uint32_t)sizeof head + n);
 	}
-	struct weir_logged *lg = weir_dirty_logged(sl, p->no);
-	lg->epoch = pk->epoch;
-	if (lg->parts < part)
-		lg->parts = part;
+	weir_dirty_note_image(sl, p->no, part, pk->epoch);
 	weir_slot_unqueue(sl, p);
 	p->image_epoch = pk->epoch;
 	if (!there)
@@ -299,41 +310,50 @@ static void images_write(struct packer *pk)
 
 /* ---- number spaces ---- */
 
-/* Tombstones, only where a number space is more than twice what lives in it. */
-static bool numbers_shrink(struct packer *pk)
+/* Tombstones, only where more than twice of what lives has bodies in the changelog. */
+static bool packs_shrink(struct packer *pk)
 {
+	struct weir_dirty *d = &pk->sl->d;
+	bool wrote = false;
+	if (d->pack_high <= 2 * d->packs.taken + 16)
+		return false;
+	while (d->pack_high != 0 && !weir_numbers_has(&d->packs, d->pack_high - 1)) {
+		uint32_t k = --d->pack_high;
+		if (d->pack_epoch[k] == 0)
+			continue;
+		d->pack_epoch[k] = 0;
+		wrote = true;
+		if (pk->sink->pack != NULL)
+			pk->sink->pack(pk->sink->ctx, pk->sl->number, k, NULL, 0);
+	}
+	return wrote;
+}
+
+static bool pages_shrink(struct packer *pk)
+{
+	enum { EVERY = 16 }; /* barriers: an attempt looks at every number */
 	struct weir_slot *sl = pk->sl;
 	struct weir_dirty *d = &sl->d;
-	bool wrote = false;
-	if (d->pack_high > 2 * d->packs.taken + 16) {
-		while (d->pack_high != 0 && !weir_numbers_has(&d->packs, d->pack_high - 1)) {
-			uint32_t k = --d->pack_high;
-			if (d->pack_epoch[k] != 0 && pk->sink->pack != NULL)
-				pk->sink->pack(pk->sink->ctx, sl->number, k, NULL, 0);
-			wrote |= d->pack_epoch[k] != 0;
-			d->pack_epoch[k] = 0;
-		}
-	}
 	struct weir_logged *lg = d->logged.data;
-	if (d->logged.count <= 2 * sl->pages.numbers.taken + 64)
-		return wrote;
+	bool wrote = false;
+	if (d->logged_pages <= 2 * sl->pages.numbers.taken + 64 || pk->epoch % EVERY != 0)
+		return false;
 	/* A page's image also cancels what dead packs, not overwritten yet, still say of the page: those must go first.
 	 */
 	uint64_t oldest = UINT64_MAX;
 	for (uint32_t k = 0; k < d->pack_high; k++)
 		if (d->pack_epoch[k] != 0 && d->pack_epoch[k] < oldest)
 			oldest = d->pack_epoch[k];
-	while (d->logged.count != 0) {
-		uint32_t no = d->logged.count - 1;
-		if (weir_numbers_has(&sl->pages.numbers, no) || (lg[no].parts != 0 && lg[no].epoch >= oldest))
-			break;
-		for (uint32_t part = 0; part < lg[no].parts; part++) {
-			if (pk->sink->page != NULL)
-				pk->sink->page(pk->sink->ctx, sl->number, no, part, NULL, 0);
-			wrote = true;
-		}
-		d->logged.count--;
+	for (uint32_t no = 1; no < d->logged.count; no++) {
+		if (lg[no].parts == 0 || lg[no].epoch >= oldest || weir_numbers_has(&sl->pages.numbers, no))
+			continue;
+		for (uint32_t part = 0; part < lg[no].parts && pk->sink->page != NULL; part++)
+			pk->sink->page(pk->sink->ctx, sl->number, no, part, NULL, 0);
+		weir_dirty_note_no_image(sl, no);
+		wrote = true;
 	}
+	while (d->logged.count != 0 && lg[d->logged.count - 1].parts == 0)
+		d->logged.count--;
 	return wrote;
 }
 
@@ -359,7 +379,8 @@ bool weir_slot_barrier(struct weir_slot *sl, uint64_t epoch, const struct weir_d
 			(struct weir_pending){epoch, sl->pages.page[d->queue_first].dirty_since};
 		images_write(&pk);
 	}
-	wrote |= numbers_shrink(&pk);
+	wrote |= packs_shrink(&pk);
+	wrote |= pages_shrink(&pk);
 	weir_blocks_give(&sl->blocks, pk.body, WEIR_PACK_MAX);
 	wrote |= d->meta;
 	d->meta = false;

@@ -274,8 +274,8 @@ enum weir_err weir_slot_restore_page(struct weir_slot *sl, uint32_t page, uint32
 	if (page == 0 || page > WEIR_PAGE_NO_MAX)
 		return corrupt(sl, dg, "a page's number is out of range");
 	if (body == NULL) {
-		if (part == 0 && page < sl->d.logged.count)
-			*weir_dirty_logged(sl, page) = (struct weir_logged){0};
+		if (part == 0)
+			weir_dirty_note_no_image(sl, page);
 		return WEIR_OK;
 	}
 	if (bytes < sizeof head)
@@ -294,11 +294,7 @@ enum weir_err weir_slot_restore_page(struct weir_slot *sl, uint32_t page, uint32
 	uint32_t from = part * WEIR_IMAGE_PART, want = whole - from < WEIR_IMAGE_PART ? whole - from : WEIR_IMAGE_PART;
 	if (bytes - sizeof head != want)
 		return corrupt(sl, dg, "an image's part has another length than it says");
-	struct weir_logged *lg = weir_dirty_logged(sl, page);
-	if (lg->parts <= part)
-		lg->parts = part + 1;
-	if (lg->epoch < head.epoch)
-		lg->epoch = head.epoch;
+	weir_dirty_note_image(sl, page, part + 1, head.epoch);
 	struct held *h = held_at(sl->restore, page);
 	const uint8_t *data = body + sizeof head;
 	if (parts == 1) {

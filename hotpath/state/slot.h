@@ -71,6 +71,7 @@ struct weir_dirty {
 	uint32_t pack_capacity;
 	uint32_t pack_high;     /* numbers at and above have no body in the changelog */
 	struct weir_vec logged; /* struct weir_logged by page number */
+	uint32_t logged_pages;  /* those with parts */
 	uint64_t epoch;         /* of the last barrier */
 	bool meta;              /* live windows or counters changed since the last barrier */
 };
@@ -186,7 +187,9 @@ void weir_rows_put(struct weir_rows *r, uint32_t row, const struct weir_state_de
 
 /* ---- dirty.c, for restore.c ---- */
 void weir_dirty_note_pack(struct weir_slot *sl, uint32_t k, uint64_t epoch);
-struct weir_logged *weir_dirty_logged(struct weir_slot *sl, uint32_t no);
+/* The changelog has parts 0..parts - 1 of an image of page no; or none any more. */
+void weir_dirty_note_image(struct weir_slot *sl, uint32_t no, uint32_t parts, uint64_t epoch);
+void weir_dirty_note_no_image(struct weir_slot *sl, uint32_t no);
 /* Puts a clean page at the end of the dirty queue; epochs of calls must not fall. */
 void weir_dirty_queue(struct weir_slot *sl, struct weir_page *p, uint64_t epoch);
 

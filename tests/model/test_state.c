@@ -627,7 +627,7 @@ static struct op random_rows(int64_t *now, uint32_t keys, uint32_t spread)
 		r->null = below(8) == 0;
 		r->value = (int64_t)below(2000) - 1000;
 		r->real = (double)((int64_t)below(2000) - 1000);
-		r->wide = ((weir_i128)((int64_t)below(2000) - 1000)) << 60;
+		r->wide = (weir_i128)((int64_t)below(2000) - 1000) * (INT64_C(1) << 60);
 		r->flag = below(2);
 		r->text = random_text();
 	}

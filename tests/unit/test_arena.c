@@ -1,0 +1,106 @@
+/* test_arena.c: blocks by size, alignment, reuse, accounting. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "hotpath/core/arena.h"
+
+static void test_blocks_are_aligned_and_apart(void **state)
+{
+	(void)state;
+	enum { COUNT = 3000 };
+	static uint8_t *p[COUNT];
+	static uint32_t n[COUNT];
+	struct weir_arena *ar = weir_arena_create();
+	struct weir_blocks bl;
+	weir_blocks_init(&bl, ar);
+	uint64_t used = 0;
+	for (uint32_t i = 0; i < COUNT; i++) {
+		n[i] = 1u << (WEIR_BLOCK_LOG2_MIN + i % 9);
+		p[i] = weir_blocks_take(&bl, n[i] - i % 3);
+		assert_int_equal((uintptr_t)p[i] % n[i], 0);
+		memset(p[i], (int)i, n[i]);
+		used += n[i];
+	}
+	assert_int_equal(bl.bytes_used, used);
+	assert_true(weir_arena_bytes(ar) >= used);
+	for (uint32_t i = 0; i < COUNT; i++)
+		for (uint32_t j = 0; j < n[i]; j++)
+			assert_int_equal(p[i][j], (uint8_t)i);
+	for (uint32_t i = 0; i < COUNT; i++)
+		weir_blocks_give(&bl, p[i], n[i] - i % 3);
+	assert_int_equal(bl.bytes_used, 0);
+	/* All of it again: nothing new is asked for. */
+	uint64_t takes = bl.takes_slow, bytes = weir_arena_bytes(ar);
+	for (uint32_t i = 0; i < COUNT; i++)
+		p[i] = weir_blocks_take(&bl, n[i]);
+	assert_int_equal(bl.takes_slow, takes);
+	assert_int_equal(weir_arena_bytes(ar), bytes);
+	weir_blocks_fini(&bl);
+	assert_int_equal(weir_arena_bytes(ar), 0);
+	weir_arena_destroy(ar);
+}
+
+static void test_large_blocks(void **state)
+{
+	(void)state;
+	struct weir_arena *ar = weir_arena_create();
+	struct weir_blocks bl;
+	weir_blocks_init(&bl, ar);
+	size_t big = (size_t)4 << 20;
+	uint8_t *p = weir_blocks_take(&bl, big);
+	assert_int_equal((uintptr_t)p % WEIR_HUGE_BYTES, 0);
+	memset(p, 1, big);
+	assert_int_equal(weir_arena_bytes(ar), big);
+	weir_blocks_give(&bl, p, big);
+	/* A power of two is kept, once; any other size goes back. */
+	assert_int_equal(weir_arena_bytes(ar), big);
+	assert_ptr_equal(weir_blocks_take(&bl, big), p);
+	uint8_t *q = weir_blocks_take(&bl, big);
+	weir_blocks_give(&bl, p, big);
+	weir_blocks_give(&bl, q, big);
+	assert_int_equal(weir_arena_bytes(ar), big);
+	p = weir_blocks_take(&bl, 100000);
+	assert_int_equal(weir_arena_bytes(ar), big + 100000);
+	weir_blocks_give(&bl, p, 100000);
+	assert_int_equal(weir_arena_bytes(ar), big);
+	assert_int_equal(bl.bytes_used, 0);
+	weir_blocks_fini(&bl);
+	assert_int_equal(weir_arena_bytes(ar), 0);
+	weir_arena_destroy(ar);
+}
+
+static void test_extents_start_small_and_double(void **state)
+{
+	(void)state;
+	struct weir_arena *ar = weir_arena_create();
+	struct weir_blocks bl;
+	weir_blocks_init(&bl, ar);
+	assert_int_equal(weir_arena_bytes(ar), 0);
+	weir_blocks_take(&bl, 512);
+	assert_int_equal(weir_arena_bytes(ar), WEIR_EXTENT_BYTES_MIN);
+	for (int i = 0; i < 32; i++)
+		weir_blocks_take(&bl, 512);
+	assert_int_equal(weir_arena_bytes(ar), 3 * WEIR_EXTENT_BYTES_MIN);
+	uint64_t used = 33 * 512;
+	while (weir_arena_bytes(ar) < 64u << 20) {
+		weir_blocks_take(&bl, 8192);
+		used += 8192;
+	}
+	/* Never twice what is used, and hardly more once it is large. */
+	assert_true(weir_arena_bytes(ar) - used <= WEIR_HUGE_BYTES);
+	weir_blocks_fini(&bl);
+	weir_arena_destroy(ar);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_blocks_are_aligned_and_apart),
+		cmocka_unit_test(test_large_blocks),
+		cmocka_unit_test(test_extents_start_small_and_double),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
