@@ -24,10 +24,10 @@
 		.kernel = weir_kernel_##kern, .prepare = weir_prepare_##prep, .doc = text                              \
 	}
 
-#define FN_DIGEST(nm, kern, text)                                                                                      \
+#define FN_DIGEST(nm, text)                                                                                            \
 	{                                                                                                              \
 		.name = nm, .args_min = 1, .args_max = 1, STRICT, .resolve = weir_resolve_s_x,                         \
-		.kernel = weir_kernel_##kern, .open = weir_open_digest, .close = weir_close_digest, .doc = text        \
+		.kernel = weir_kernel_digest, .open = weir_open_digest, .close = weir_close_digest, .doc = text        \
 	}
 #define FN_REGEX(nm, lo, hi, rule, kern, text)                                                                         \
 	{                                                                                                              \
@@ -181,12 +181,12 @@ static const struct weir_function table[] = {
 	FN("FROM_BASE64", 1, 1, STRICT, s_s, from_base64, "FROM_BASE64(s): the text of base64"),
 	FN_PREPARED("ENCODE", 2, 2, STRICT, y_ss, encode, charset, "ENCODE(s, charset): the bytes of s"),
 	FN_PREPARED("DECODE", 2, 2, STRICT, s_ys, decode, charset, "DECODE(bytes, charset): the text of bytes"),
-	FN_DIGEST("MD5", md5, "MD5(s): the digest in hexadecimal"),
-	FN_DIGEST("SHA1", sha1, "SHA1(s): the digest in hexadecimal"),
-	FN_DIGEST("SHA224", sha224, "SHA224(s): the digest in hexadecimal"),
-	FN_DIGEST("SHA256", sha256, "SHA256(s): the digest in hexadecimal"),
-	FN_DIGEST("SHA384", sha384, "SHA384(s): the digest in hexadecimal"),
-	FN_DIGEST("SHA512", sha512, "SHA512(s): the digest in hexadecimal"),
+	FN_DIGEST("MD5", "MD5(s): the digest in hexadecimal"),
+	FN_DIGEST("SHA1", "SHA1(s): the digest in hexadecimal"),
+	FN_DIGEST("SHA224", "SHA224(s): the digest in hexadecimal"),
+	FN_DIGEST("SHA256", "SHA256(s): the digest in hexadecimal"),
+	FN_DIGEST("SHA384", "SHA384(s): the digest in hexadecimal"),
+	FN_DIGEST("SHA512", "SHA512(s): the digest in hexadecimal"),
 	FN_PREPARED("LIKE", 2, 3, STRICT, bool_ss, like, like, "s LIKE pattern [ESCAPE c]: % any text, _ one character"),
 	FN_REGEX("REGEXP", 2, 2, bool_ss, regexp, "REGEXP(s, pattern): whether the pattern is found in s"),
 	FN_REGEX("RLIKE", 2, 2, bool_ss, regexp, "s RLIKE pattern: REGEXP"),

@@ -154,8 +154,6 @@ const struct weir_expr *weir_const_arg(const struct weir_expr *const *args, uint
 /* Whether a constant string argument equals word in any case. */
 bool weir_const_is(const struct weir_expr *e, const char *word);
 
-/* The type both sides of a comparison convert to; false when there is none. */
-bool weir_kernel_common_type(const struct weir_type *a, const struct weir_type *b, struct weir_type *out);
 struct weir_type weir_type_of(enum weir_kind kind);
 struct weir_type weir_type_string(void);
 struct weir_type weir_type_timestamp(enum weir_kind kind, int precision);
@@ -377,12 +375,7 @@ WEIR_KERNEL(from_base64);
 WEIR_PREPARE(charset);
 WEIR_KERNEL(encode);
 WEIR_KERNEL(decode);
-WEIR_KERNEL(md5);
-WEIR_KERNEL(sha1);
-WEIR_KERNEL(sha224);
-WEIR_KERNEL(sha256);
-WEIR_KERNEL(sha384);
-WEIR_KERNEL(sha512);
+WEIR_KERNEL(digest);
 
 /* kernel_pattern.c */
 WEIR_PREPARE(like);

@@ -23,73 +23,9 @@ struct weir_type weir_type_timestamp(enum weir_kind kind, int precision)
 	return (struct weir_type){.kind = kind, .precision = (uint8_t)precision};
 }
 
-static bool is_double(enum weir_kind kind)
-{
-	return kind == WEIR_KIND_FLOAT || kind == WEIR_KIND_DOUBLE;
-}
-
 static bool is_nested(enum weir_kind kind)
 {
 	return kind == WEIR_KIND_ARRAY || kind == WEIR_KIND_MAP || kind == WEIR_KIND_ROW;
-}
-
-static bool common_numeric(const struct weir_type *a, const struct weir_type *b, struct weir_type *out)
-{
-	if (is_double(a->kind) || is_double(b->kind)) {
-		*out = weir_type_of(a->kind == b->kind ? a->kind : WEIR_KIND_DOUBLE);
-	} else if (a->kind == WEIR_KIND_DECIMAL || b->kind == WEIR_KIND_DECIMAL) {
-		struct weir_type da = weir_decimal_type_of(a), db = weir_decimal_type_of(b);
-		int scale = da.scale > db.scale ? da.scale : db.scale;
-		int wa = da.precision - da.scale, wb = db.precision - db.scale;
-		*out = weir_decimal_type((wa > wb ? wa : wb) + scale, scale);
-	} else {
-		*out = weir_type_of(a->kind > b->kind ? a->kind : b->kind);
-	}
-	return true;
-}
-
-bool weir_kernel_common_type(const struct weir_type *a, const struct weir_type *b, struct weir_type *out)
-{
-	if (a->kind == WEIR_KIND_NULL || b->kind == WEIR_KIND_NULL) {
-		*out = a->kind == WEIR_KIND_NULL ? *b : *a;
-		out->not_null = false;
-		return true;
-	}
-	if (weir_kind_is_numeric(a->kind) && weir_kind_is_numeric(b->kind))
-		return common_numeric(a, b, out);
-	if (weir_kind_is_string(a->kind) && weir_kind_is_string(b->kind)) {
-		*out = weir_type_string();
-		return true;
-	}
-	if (weir_kind_is_timestamp(a->kind) && weir_kind_is_timestamp(b->kind)) {
-		*out = weir_type_timestamp(a->kind > b->kind ? a->kind : b->kind,
-					   a->precision > b->precision ? a->precision : b->precision);
-		return true;
-	}
-	if (a->kind == b->kind && !is_nested(a->kind)) {
-		*out = a->precision > b->precision ? *a : *b;
-		out->not_null = false;
-		return true;
-	}
-	if (a->kind == b->kind && weir_type_equal(a, b)) {
-		*out = *a;
-		return true;
-	}
-	if (a->kind == WEIR_KIND_DATE && weir_kind_is_timestamp(b->kind)) {
-		*out = *b;
-		return true;
-	}
-	if (b->kind == WEIR_KIND_DATE && weir_kind_is_timestamp(a->kind)) {
-		*out = *a;
-		return true;
-	}
-	/* A string beside a number, a boolean or a time is read as one, as Flink does. */
-	const struct weir_type *other = weir_kind_is_string(a->kind) ? b : weir_kind_is_string(b->kind) ? a : NULL;
-	if (other == NULL || is_nested(other->kind) || other->kind == WEIR_KIND_BYTES ||
-	    other->kind == WEIR_KIND_INTERVAL_MS || other->kind == WEIR_KIND_INTERVAL_MONTH)
-		return false;
-	*out = *other;
-	return true;
 }
 
 /* Sets every want[i] to the common type; leaves decimals alone that have no exact one. */
@@ -97,7 +33,7 @@ static bool unify(struct weir_type *want, uint32_t count, struct weir_type *comm
 {
 	*common = want[0];
 	for (uint32_t i = 1; i < count; i++)
-		if (!weir_kernel_common_type(common, &want[i], common))
+		if (!weir_type_common(common, &want[i], common))
 			return false;
 	bool exact = true;
 	if (common->kind == WEIR_KIND_DECIMAL)
@@ -502,7 +438,7 @@ WEIR_KERNEL(in)
 WEIR_RESOLVE(if)
 {
 	(void)args, (void)count;
-	if (!want_boolean(want, 1) || !weir_kernel_common_type(&want[1], &want[2], result))
+	if (!want_boolean(want, 1) || !weir_type_common(&want[1], &want[2], result))
 		return false;
 	bool not_null = want[1].not_null && want[2].not_null;
 	want[1] = want[2] = *result;
@@ -549,7 +485,7 @@ WEIR_RESOLVE(nullif)
 {
 	(void)args, (void)count;
 	struct weir_type common;
-	if (!weir_kernel_common_type(&want[0], &want[1], &common))
+	if (!weir_type_common(&want[0], &want[1], &common))
 		return false;
 	if (want[0].kind == WEIR_KIND_NULL)
 		want[0] = common;
@@ -579,7 +515,7 @@ WEIR_RESOLVE(greatest)
 	bool not_null = all_not_null(want, count);
 	*result = want[0];
 	for (uint32_t i = 1; i < count; i++)
-		if (!weir_kernel_common_type(result, &want[i], result))
+		if (!weir_type_common(result, &want[i], result))
 			return false;
 	if (is_nested(result->kind) || result->kind == WEIR_KIND_NULL)
 		return false;

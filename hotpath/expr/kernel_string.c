@@ -6,6 +6,7 @@
 #include "hotpath/expr/kernel.h"
 
 #include <openssl/evp.h>
+#include <stdlib.h>
 
 #include "hotpath/core/utf8.h"
 #include "hotpath/format/base64.h"
@@ -744,59 +745,42 @@ WEIR_KERNEL(decode)
 	}
 }
 
-/* Digests: the context is the call site's, made at open. */
-static void digest(struct weir_kernel *k, const EVP_MD *md)
+/* Digests. Looking an algorithm up costs more than most digests: it is done once, at open. */
+struct digest {
+	EVP_MD_CTX *context;
+	EVP_MD *md;
+};
+
+void *weir_open_digest(const struct weir_expr *e)
 {
+	struct digest *d = weir_xcalloc(1, sizeof *d);
+	d->context = EVP_MD_CTX_new();
+	d->md = EVP_MD_fetch(NULL, e->fn->name, NULL);
+	return d;
+}
+
+void weir_close_digest(void *state)
+{
+	struct digest *d = state;
+	EVP_MD_CTX_free(d->context);
+	EVP_MD_free(d->md);
+	free(d);
+}
+
+WEIR_KERNEL(digest)
+{
+	struct digest *d = k->state;
 	uint8_t sum[EVP_MAX_MD_SIZE];
 	unsigned bytes = 0;
 	WEIR_FOR_ROWS(k, r)
 	{
 		struct weir_str s = arg(k, 0, r);
-		if (EVP_DigestInit_ex(k->state, md, NULL) != 1 || EVP_DigestUpdate(k->state, s.data, s.bytes) != 1 ||
-		    EVP_DigestFinal_ex(k->state, sum, &bytes) != 1)
-			weir_kernel_fail(k, r, WEIR_REASON_EXPR, "the digest is not available");
-		else
+		bool ok = d->context != NULL && d->md != NULL && EVP_DigestInit_ex2(d->context, d->md, NULL) == 1 &&
+			  EVP_DigestUpdate(d->context, s.data, s.bytes) == 1 &&
+			  EVP_DigestFinal_ex(d->context, sum, &bytes) == 1;
+		if (ok)
 			out_hex(k, r, sum, bytes, "0123456789abcdef");
+		else
+			weir_kernel_fail(k, r, WEIR_REASON_EXPR, "the digest is not available");
 	}
-}
-
-void *weir_open_digest(const struct weir_expr *e)
-{
-	(void)e;
-	return EVP_MD_CTX_new();
-}
-
-void weir_close_digest(void *state)
-{
-	EVP_MD_CTX_free(state);
-}
-
-WEIR_KERNEL(md5)
-{
-	digest(k, EVP_md5());
-}
-
-WEIR_KERNEL(sha1)
-{
-	digest(k, EVP_sha1());
-}
-
-WEIR_KERNEL(sha224)
-{
-	digest(k, EVP_sha224());
-}
-
-WEIR_KERNEL(sha256)
-{
-	digest(k, EVP_sha256());
-}
-
-WEIR_KERNEL(sha384)
-{
-	digest(k, EVP_sha384());
-}
-
-WEIR_KERNEL(sha512)
-{
-	digest(k, EVP_sha512());
 }

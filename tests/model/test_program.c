@@ -1,5 +1,5 @@
-/* test_program.c: random expression trees over random columns, nulls and selections against an evaluator that goes row by row and
- * argument by argument. The seed is printed; give one as the first argument to repeat a run. */
+/* test_program.c: random expression trees over random columns, nulls and selections against an evaluator that goes row
+ * by row and argument by argument. The seed is printed; give one as the first argument to repeat a run. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -44,11 +44,15 @@ static const struct weir_expr *ints(struct weir_mem *m, uint32_t depth);
 
 static const struct weir_expr *bools(struct weir_mem *m, uint32_t depth)
 {
-	static const char *const compares[] = {"=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"};
-	static const char *const tests[] = {"NOT", "IS TRUE", "IS NOT TRUE", "IS FALSE", "IS NOT FALSE", "IS UNKNOWN", "IS NOT NULL"};
+	static const char *const compares[] = {
+		"=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"};
+	static const char *const tests[] = {"NOT",          "IS TRUE",    "IS NOT TRUE", "IS FALSE",
+					    "IS NOT FALSE", "IS UNKNOWN", "IS NOT NULL"};
 	struct weir_type t = t_kind(WEIR_KIND_BOOLEAN);
 	if (depth == 0)
-		return below(8) == 0 ? x_null(m, t) : below(6) == 0 ? x_bool(m, below(2)) : x_col(m, INTS + below(BOOLS), t);
+		return below(8) == 0   ? x_null(m, t)
+		       : below(6) == 0 ? x_bool(m, below(2))
+				       : x_col(m, INTS + below(BOOLS), t);
 	const struct weir_expr *last = below(2) ? bools(m, depth - 1) : NULL;
 	switch (below(6)) {
 	case 0:
@@ -59,7 +63,7 @@ static const struct weir_expr *bools(struct weir_mem *m, uint32_t depth)
 		return x_call(m, tests[below(7)], bools(m, depth - 1), NULL);
 	case 3:
 		return x_call(m, "IN", ints(m, depth - 1), x_int(m, WEIR_KIND_BIGINT, 0), x_int(m, WEIR_KIND_BIGINT, 2),
-		              below(3) == 0 ? x_null(m, t_kind(WEIR_KIND_BIGINT)) : ints(m, 0), NULL);
+			      below(3) == 0 ? x_null(m, t_kind(WEIR_KIND_BIGINT)) : ints(m, 0), NULL);
 	default:
 		return x_call(m, compares[below(8)], ints(m, depth - 1), ints(m, depth - 1), NULL);
 	}
@@ -70,11 +74,14 @@ static const struct weir_expr *ints(struct weir_mem *m, uint32_t depth)
 	static const char *const twos[] = {"+", "-", "*", "/", "%", "+", "-"};
 	struct weir_type t = t_kind(WEIR_KIND_BIGINT);
 	if (depth == 0)
-		return below(10) == 0 ? x_null(m, t) : below(4) == 0 ? x_int(m, WEIR_KIND_BIGINT, random_int()) : x_col(m, below(INTS), t);
+		return below(10) == 0  ? x_null(m, t)
+		       : below(4) == 0 ? x_int(m, WEIR_KIND_BIGINT, random_int())
+				       : x_col(m, below(INTS), t);
 	const struct weir_expr *a = ints(m, depth - 1), *b = below(4) == 0 ? a : ints(m, depth - 1);
 	switch (below(9)) {
 	case 0:
-		return x_node(m, WEIR_EXPR_CASE, t, bools(m, depth - 1), a, bools(m, depth - 1), b, ints(m, depth - 1), NULL);
+		return x_node(m, WEIR_EXPR_CASE, t, bools(m, depth - 1), a, bools(m, depth - 1), b, ints(m, depth - 1),
+			      NULL);
 	case 1:
 		return x_node(m, WEIR_EXPR_CASE, t, bools(m, depth - 1), a, NULL);
 	case 2:
@@ -203,7 +210,8 @@ static struct naive run(const struct x_batch *b, const struct weir_expr *e, uint
 {
 	if (e->op == WEIR_EXPR_COLUMN) {
 		const struct weir_col *c = &b->col[e->column];
-		return weir_col_is_null(c, row) ? nothing : of(true, c->phys == WEIR_PHYS_U8 ? c->u8[row] : c->i64[row]);
+		return weir_col_is_null(c, row) ? nothing
+						: of(true, c->phys == WEIR_PHYS_U8 ? c->u8[row] : c->i64[row]);
 	}
 	if (e->op == WEIR_EXPR_CONST)
 		return e->is_null ? nothing : of(true, e->value.i64);
@@ -233,7 +241,7 @@ static struct naive run(const struct x_batch *b, const struct weir_expr *e, uint
 static void fill(struct x_batch *b, uint32_t rows)
 {
 	static const enum weir_phys phys[COLUMNS] = {WEIR_PHYS_I64, WEIR_PHYS_I64, WEIR_PHYS_I64,
-	                                             WEIR_PHYS_I64, WEIR_PHYS_U8,  WEIR_PHYS_U8};
+						     WEIR_PHYS_I64, WEIR_PHYS_U8,  WEIR_PHYS_U8};
 	x_batch_init(b, phys, COLUMNS, rows);
 	for (uint32_t c = 0; c < COLUMNS; c++) {
 		uint32_t null_share = below(3);
@@ -286,14 +294,14 @@ static void check(struct x_batch *b, const struct weir_expr *const *e, uint32_t 
 			bool null = weir_col_is_null(out[k], r);
 			int64_t got = null ? 0 : out[k]->phys == WEIR_PHYS_U8 ? out[k]->u8[at] : out[k]->i64[at];
 			if (null != (want[k].what == NOTHING) || (!null && got != want[k].v))
-				fail_msg("seed %llu, step %d, row %u, expression %u: got %s%lld, want %s%lld", (unsigned long long)first,
-				         step, r, k, null ? "NULL " : "", (long long)got, want[k].what == NOTHING ? "NULL " : "",
-				         (long long)want[k].v);
+				fail_msg("seed %llu, step %d, row %u, expression %u: got %s%lld, want %s%lld",
+					 (unsigned long long)first, step, r, k, null ? "NULL " : "", (long long)got,
+					 want[k].what == NOTHING ? "NULL " : "", (long long)want[k].v);
 		}
 	}
 	if (kept != b->sel.count || bad != b->errors.count)
-		fail_msg("seed %llu, step %d: %u rows kept, %u in the selection; %u fail, %u errors", (unsigned long long)first, step,
-		         kept, b->sel.count, bad, b->errors.count);
+		fail_msg("seed %llu, step %d: %u rows kept, %u in the selection; %u fail, %u errors",
+			 (unsigned long long)first, step, kept, b->sel.count, bad, b->errors.count);
 	weir_program_destroy(pg);
 }
 
