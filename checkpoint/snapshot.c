@@ -32,6 +32,8 @@ struct weir_snapshot {
 	uint32_t ref_capacity;
 	int64_t *part_time;
 	int64_t **task_time; /* per stage, slot: as of the last marker */
+	struct weir_buf scratch_ends;
+	uint64_t windows;
 	uint64_t results_of_closed, errors_of_closed, agg_errors;
 	_Atomic bool text_closed;
 	struct weir_snapshot_stats stats;
@@ -104,6 +106,7 @@ void weir_snapshot_destroy(struct weir_snapshot *sn)
 	weir_buf_fini(&sn->results);
 	weir_buf_fini(&sn->frame);
 	weir_buf_fini(&sn->text);
+	weir_buf_fini(&sn->scratch_ends);
 	weir_scratch_fini(&sn->scratch);
 	weir_ring_fini(&sn->points);
 	weir_ring_fini(&sn->points_back);
@@ -406,9 +409,32 @@ static void publish_stats(struct weir_snapshot *sn)
 	atomic_store_explicit(&st->filtered, sum.filtered, memory_order_relaxed);
 	atomic_store_explicit(&st->results, sum.results + sn->results_of_closed, memory_order_relaxed);
 	atomic_store_explicit(&st->agg_errors, sum.agg_errors + sn->agg_errors, memory_order_relaxed);
-	atomic_store_explicit(&st->windows, sum.windows, memory_order_relaxed);
+	atomic_store_explicit(&st->windows, sum.windows + sn->windows, memory_order_relaxed);
 	atomic_store_explicit(&st->state_entries, entries, memory_order_relaxed);
 	atomic_store_explicit(&st->state_bytes, bytes, memory_order_relaxed);
+}
+
+/* How many different (stage, window) the workers closed at this order point. */
+static int compare_ends(const void *a, const void *b)
+{
+	const struct weir_window_end *x = a, *y = b;
+	if (x->stage != y->stage)
+		return x->stage < y->stage ? -1 : 1;
+	return x->end < y->end ? -1 : x->end > y->end;
+}
+
+static void count_windows(struct weir_snapshot *sn)
+{
+	sn->scratch_ends.bytes = 0;
+	for (uint32_t w = 0; w < sn->cf.worker_count; w++)
+		weir_buf_put(&sn->scratch_ends, sn->bundles[w]->window_ends,
+		             sn->bundles[w]->window_end_count * sizeof *sn->bundles[w]->window_ends);
+	struct weir_window_end *ends = (struct weir_window_end *)sn->scratch_ends.data;
+	size_t count = sn->scratch_ends.bytes / sizeof *ends;
+	if (count > 1)
+		qsort(ends, count, sizeof *ends, compare_ends);
+	for (size_t i = 0; i < count; i++)
+		sn->windows += i == 0 || compare_ends(&ends[i - 1], &ends[i]) != 0;
 }
 
 static enum weir_err note_refusals(struct weir_snapshot *sn, struct weir_diag **dg)
@@ -463,6 +489,7 @@ enum weir_err weir_snapshot_step(struct weir_snapshot *sn, bool *moved, struct w
 		err = commit(sn, dg);
 	if (err != WEIR_OK)
 		return err;
+	count_windows(sn);
 	publish_stats(sn);
 	for (uint32_t w = 0; w < sn->cf.worker_count; w++) {
 		sn->bundles[w]->committed = sn->point->barrier;

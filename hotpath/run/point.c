@@ -20,6 +20,19 @@ static void closed_keep(struct weir_bundle *b, uint32_t stage, uint32_t slot, st
 	b->closed[b->closed_count++] = (struct weir_closed_ref){stage, slot, cl};
 }
 
+/* Slots close the same windows one after the other: each is noted once. */
+static void note_window(struct weir_bundle *b, uint32_t stage, int64_t end)
+{
+	for (uint32_t i = b->window_end_count, tries = 0; i-- > 0 && tries < 64; tries++)
+		if (b->window_ends[i].stage == stage && b->window_ends[i].end == end)
+			return;
+	if (b->window_end_count == b->window_end_capacity) {
+		b->window_end_capacity = b->window_end_capacity ? b->window_end_capacity * 2 : 64;
+		b->window_ends = weir_xrealloc(b->window_ends, b->window_end_capacity * sizeof *b->window_ends);
+	}
+	b->window_ends[b->window_end_count++] = (struct weir_window_end){stage, end};
+}
+
 static void level_begin(struct weir_worker *w, uint32_t level)
 {
 	struct point_run *pt = &w->st->point;
@@ -62,11 +75,16 @@ static bool hand_on_closed(struct weir_worker *w, struct weir_bundle *b, bool cl
 	int64_t task = weir_times_task(w->times, pt->stage, pt->slot);
 	for (;;) {
 		if (!pt->closed) {
-			pt->closed = weir_slot_close(sl, task, close_all, &pt->end_max);
+			int64_t end = WEIR_TIME_UNSET;
+			pt->closed = weir_slot_close(sl, task, close_all, &end);
+			pt->end_max = weir_max_i64(pt->end_max, end);
 			pt->closed_row = 0;
 			if (!pt->closed)
 				return true;
-			st->counters.windows++;
+			if (ps->def.kind == WEIR_STATE_SESSION)
+				st->counters.windows += weir_closed_count(pt->closed);
+			else
+				note_window(b, pt->stage, end);
 			if (st->has_stage_branch[pt->stage])
 				weir_closed_sort(pt->closed);
 		}

@@ -163,6 +163,7 @@ struct weir_counters {
 
 /* Where a record was refused, for the log; the first few of an order point. */
 struct weir_refusal {
+	enum weir_reason reason;
 	char text[232];
 };
 enum { WEIR_REFUSALS_MAX = 4 };
@@ -184,6 +185,11 @@ struct weir_bundle {
 	uint32_t delta_count, delta_capacity;
 	struct weir_slot_mark *marks;
 	uint32_t mark_count, mark_capacity;
+	struct weir_window_end {
+		uint32_t stage;
+		int64_t end;
+	} *window_ends; /* time windows that closed, each once per worker: snap counts the different ones */
+	uint32_t window_end_count, window_end_capacity;
 	int64_t *part_time; /* per global partition, WEIR_TIME_UNSET where this worker knows nothing */
 	struct weir_counters counters; /* totals of this run */
 	struct weir_refusal refusal[WEIR_REFUSALS_MAX];

@@ -138,6 +138,7 @@ void weir_worker_destroy(struct weir_worker *w)
 		weir_buf_fini(&b->deltas);
 		free(b->chunks);
 		free(b->closed);
+		free(b->window_ends);
 		free(b->delta);
 		free(b->marks);
 		free(b->part_time);
@@ -204,7 +205,7 @@ static void bundle_reset(struct weir_bundle *b, uint32_t parts)
 {
 	b->seq = b->epoch = 0;
 	b->results.bytes = b->deltas.bytes = 0;
-	b->chunk_count = b->delta_count = b->mark_count = b->closed_count = 0;
+	b->window_end_count = b->chunk_count = b->delta_count = b->mark_count = b->closed_count = 0;
 	b->refusal_count = 0;
 	b->refusals = 0;
 	b->fail = b->committed = false;
@@ -265,6 +266,8 @@ void weir_worker_refuse(struct weir_worker *w, struct weir_bundle *b, const char
 	w->st->counters.rejected++;
 	w->st->counters.by_reason[reason]++;
 	b->refusals++;
+	if (b->refusal_count < WEIR_REFUSALS_MAX)
+		b->refusal[b->refusal_count].reason = reason;
 	if (b->refusal_count < WEIR_REFUSALS_MAX)
 		snprintf(b->refusal[b->refusal_count++].text, sizeof b->refusal->text, "%s: %s%s%s%s%s", place,
 		         weir_reason_name(reason), field ? ": field " : "", field ? field : "", detail ? ": " : "",
