@@ -26,31 +26,33 @@ struct weir_out {
 
 struct weir_topic_spec {
 	const char *name;
-	const char *path;        /* recorded: the folder, NULL for the log's home */
+	const char *path; /* recorded: the folder, NULL for the log's home */
 	enum weir_topic_kind kind;
-	uint32_t partitions;     /* wanted; an existing topic with another number: WEIR_E_CONF naming both (CHANGELOG) or kept (RESULT) */
-	bool partitions_fixed;   /* RESULT: sink.partitions was given: another number is an error */
+	uint32_t partitions;   /* wanted; an existing topic with another number: WEIR_E_CONF naming both (CHANGELOG) or
+				  kept (RESULT) */
+	bool partitions_fixed; /* RESULT: sink.partitions was given: another number is an error */
 	const char *compression; /* none gzip snappy lz4 zstd; NULL: none */
 };
 
 struct weir_log;
 struct weir_log_ops {
-	/* Opens or creates a topic; *topic numbers it for append/produce, *partitions is what it really has. A topic appears
-	 * with length 0 in the commit file before its first byte. */
-	enum weir_err (*topic)(struct weir_log *lg, const struct weir_topic_spec *spec, uint32_t *topic, uint32_t *partitions,
-	                       struct weir_diag **dg);
+	/* Opens or creates a topic; *topic numbers it for append/produce, *partitions is what it really has. A topic
+	 * appears with length 0 in the commit file before its first byte. */
+	enum weir_err (*topic)(struct weir_log *lg, const struct weir_topic_spec *spec, uint32_t *topic,
+			       uint32_t *partitions, struct weir_diag **dg);
 	/* Appends a record; nothing is visible to readers before commit. Errors stick until the log is closed. */
 	enum weir_err (*append)(struct weir_log *lg, uint32_t topic, uint32_t partition, const struct weir_out *r,
-	                        struct weir_diag **dg);
+				struct weir_diag **dg);
 	/* An order point: stored batches of result topics end here (and by size), never at a commit. */
 	enum weir_err (*cut)(struct weir_log *lg, struct weir_diag **dg);
 	/* Makes everything appended so far durable and visible, atomically. WEIR_OK only when it is. */
 	enum weir_err (*commit)(struct weir_log *lg, uint64_t epoch, struct weir_diag **dg);
-	/* Reads committed records of a topic partition from its start in log order: calls each for every record until the
-	 * committed end; a nonzero return of each stops with that error. Progress: bytes_total and bytes_done may be NULL. */
+	/* Reads committed records of a topic partition from its start in log order: calls each for every record until
+	 * the committed end; a nonzero return of each stops with that error. Progress: bytes_total and bytes_done may
+	 * be NULL. */
 	enum weir_err (*read)(struct weir_log *lg, uint32_t topic, uint32_t partition,
-	                      enum weir_err (*each)(void *ctx, const struct weir_record *r, struct weir_diag **dg), void *ctx,
-	                      struct weir_diag **dg);
+			      enum weir_err (*each)(void *ctx, const struct weir_record *r, struct weir_diag **dg),
+			      void *ctx, struct weir_diag **dg);
 	/* The last committed epoch of this application here (0: none yet), for the log line at start. */
 	uint64_t (*epoch)(const struct weir_log *lg);
 	/* Drops what is not committed and frees lg. */

@@ -21,7 +21,7 @@ size_t weir_record_key(uint8_t *out, enum weir_record_kind kind, uint32_t slot, 
 }
 
 enum weir_err weir_record_key_parse(const uint8_t *key, size_t bytes, enum weir_record_kind *kind, uint32_t *slot,
-                                    uint32_t *number, uint32_t *part, struct weir_diag **dg)
+				    uint32_t *number, uint32_t *part, struct weir_diag **dg)
 {
 	static const size_t want[] = {9, 13, 1, 1};
 	*slot = *number = *part = 0;
@@ -37,11 +37,12 @@ enum weir_err weir_record_key_parse(const uint8_t *key, size_t bytes, enum weir_
 			*part = weir_load_be32(key + 9);
 		return WEIR_OK;
 	}
-	return weir_diag_set(dg, WEIR_E_CORRUPT, "not a changelog record of weir: its key has %zu bytes", key ? bytes : 0);
+	return weir_diag_set(dg, WEIR_E_CORRUPT, "not a changelog record of weir: its key has %zu bytes",
+			     key ? bytes : 0);
 }
 
-uint64_t weir_record_frame(struct weir_buf *out, const uint8_t *key, size_t key_bytes, uint64_t epoch, const uint8_t *body,
-                           size_t bytes)
+uint64_t weir_record_frame(struct weir_buf *out, const uint8_t *key, size_t key_bytes, uint64_t epoch,
+			   const uint8_t *body, size_t bytes)
 {
 	size_t at = out->bytes;
 	weir_buf_put_byte(out, WEIR_RECORD_VERSION);
@@ -52,14 +53,16 @@ uint64_t weir_record_frame(struct weir_buf *out, const uint8_t *key, size_t key_
 	return sum;
 }
 
-enum weir_err weir_record_open(const uint8_t *key, size_t key_bytes, const uint8_t *value, size_t bytes, uint64_t *epoch,
-                               const uint8_t **body, size_t *body_bytes, uint64_t *sum, struct weir_diag **dg)
+enum weir_err weir_record_open(const uint8_t *key, size_t key_bytes, const uint8_t *value, size_t bytes,
+			       uint64_t *epoch, const uint8_t **body, size_t *body_bytes, uint64_t *sum,
+			       struct weir_diag **dg)
 {
 	if (bytes < 17)
 		return weir_diag_set(dg, WEIR_E_CORRUPT, "a changelog record of %zu bytes is too short", bytes);
 	if (value[0] != WEIR_RECORD_VERSION)
-		return weir_diag_set(dg, WEIR_E_STATE, "changelog format version %u is not known (this weir reads version %u)", value[0],
-		                     WEIR_RECORD_VERSION);
+		return weir_diag_set(dg, WEIR_E_STATE,
+				     "changelog format version %u is not known (this weir reads version %u)", value[0],
+				     WEIR_RECORD_VERSION);
 	uint64_t stored = weir_load_le64(value + bytes - 8);
 	if (XXH3_64bits_withSeed(value, bytes - 8, weir_hash(key, key_bytes)) != stored)
 		return weir_diag_set(dg, WEIR_E_CORRUPT, "a changelog record's checksum is wrong");
@@ -129,11 +132,13 @@ static const uint8_t *get(struct cursor *c, size_t bytes)
 }
 
 enum weir_err weir_marker_decode(struct weir_marker *mk, const uint8_t *value, size_t bytes, struct weir_mem *m,
-                                 struct weir_diag **dg)
+				 struct weir_diag **dg)
 {
 	memset(mk, 0, sizeof *mk);
-	if (bytes < 9 || value[0] != WEIR_RECORD_VERSION || weir_hash(value, bytes - 8) != weir_load_le64(value + bytes - 8))
-		return weir_diag_set(dg, WEIR_E_CORRUPT, "a changelog marker is damaged (its checksum or version is wrong)");
+	if (bytes < 9 || value[0] != WEIR_RECORD_VERSION ||
+	    weir_hash(value, bytes - 8) != weir_load_le64(value + bytes - 8))
+		return weir_diag_set(dg, WEIR_E_CORRUPT,
+				     "a changelog marker is damaged (its checksum or version is wrong)");
 	struct cursor c = {value + 1, value + bytes - 8, false};
 	mk->epoch = weir_load_le64(get(&c, 8));
 	mk->records = weir_load_le64(get(&c, 8));
@@ -179,16 +184,19 @@ static void describe_marker(const struct weir_record *r, struct weir_buf *out)
 		weir_mem_fini(&m);
 		return;
 	}
-	weir_buf_printf(out, ",\"epoch\":%" PRIu64 ",\"records\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"frames\":%u,\"inputs\":[",
-	                mk.epoch, mk.records, mk.bytes, mk.count);
+	weir_buf_printf(
+		out, ",\"epoch\":%" PRIu64 ",\"records\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"frames\":%u,\"inputs\":[",
+		mk.epoch, mk.records, mk.bytes, mk.count);
 	for (uint32_t i = 0; i < mk.input_count; i++)
-		weir_buf_printf(out, "%s{\"topic\":\"%.*s\",\"partition\":%u,\"offset\":%" PRId64 ",\"time\":%" PRId64 "}", i ? "," : "",
-		                (int)mk.inputs[i].topic_bytes, mk.inputs[i].topic, mk.inputs[i].partition, mk.inputs[i].offset,
-		                mk.inputs[i].time == INT64_MIN ? -1 : mk.inputs[i].time);
+		weir_buf_printf(out,
+				"%s{\"topic\":\"%.*s\",\"partition\":%u,\"offset\":%" PRId64 ",\"time\":%" PRId64 "}",
+				i ? "," : "", (int)mk.inputs[i].topic_bytes, mk.inputs[i].topic, mk.inputs[i].partition,
+				mk.inputs[i].offset, mk.inputs[i].time == INT64_MIN ? -1 : mk.inputs[i].time);
 	weir_buf_puts(out, "],\"slots\":[");
 	for (uint32_t i = 0; i < mk.slot_count; i++)
-		weir_buf_printf(out, "%s{\"slot\":%u,\"task_time\":%" PRId64 ",\"bytes\":%u}", i ? "," : "", mk.slots[i].slot,
-		                mk.slots[i].task_time == INT64_MIN ? -1 : mk.slots[i].task_time, mk.slots[i].saved_bytes);
+		weir_buf_printf(out, "%s{\"slot\":%u,\"task_time\":%" PRId64 ",\"bytes\":%u}", i ? "," : "",
+				mk.slots[i].slot, mk.slots[i].task_time == INT64_MIN ? -1 : mk.slots[i].task_time,
+				mk.slots[i].saved_bytes);
 	weir_buf_puts(out, "]}");
 	weir_mem_fini(&m);
 }
@@ -215,7 +223,7 @@ void weir_record_describe(const struct weir_record *r, struct weir_buf *out)
 		return;
 	}
 	weir_buf_printf(out, "{\"kind\":\"%s\",\"slot\":%u,\"%s\":%u", kind == WEIR_RECORD_PACK ? "pack" : "page", slot,
-	                kind == WEIR_RECORD_PACK ? "k" : "page", number);
+			kind == WEIR_RECORD_PACK ? "k" : "page", number);
 	if (kind == WEIR_RECORD_PAGE)
 		weir_buf_printf(out, ",\"part\":%u", part);
 	uint64_t epoch, sum;
@@ -223,7 +231,8 @@ void weir_record_describe(const struct weir_record *r, struct weir_buf *out)
 	size_t bytes;
 	if (!r->value)
 		weir_buf_puts(out, ",\"tombstone\":true");
-	else if (weir_record_open(r->key, r->key_bytes, r->value, r->value_bytes, &epoch, &body, &bytes, &sum, &dg) == WEIR_OK)
+	else if (weir_record_open(r->key, r->key_bytes, r->value, r->value_bytes, &epoch, &body, &bytes, &sum, &dg) ==
+		 WEIR_OK)
 		weir_buf_printf(out, ",\"epoch\":%" PRIu64 ",\"bytes\":%zu", epoch, bytes);
 	else
 		weir_buf_puts(out, ",\"damaged\":true");

@@ -28,15 +28,16 @@ enum weir_record_kind { WEIR_RECORD_PACK, WEIR_RECORD_PAGE, WEIR_RECORD_SCHEMA, 
 size_t weir_record_key(uint8_t *out, enum weir_record_kind kind, uint32_t slot, uint32_t number, uint32_t part);
 /* WEIR_E_CORRUPT if it is none of ours. */
 WEIR_MUST_CHECK enum weir_err weir_record_key_parse(const uint8_t *key, size_t bytes, enum weir_record_kind *kind,
-                                                    uint32_t *slot, uint32_t *number, uint32_t *part, struct weir_diag **dg);
+						    uint32_t *slot, uint32_t *number, uint32_t *part,
+						    struct weir_diag **dg);
 
 /* Appends the frame of body to out and returns its checksum. */
-uint64_t weir_record_frame(struct weir_buf *out, const uint8_t *key, size_t key_bytes, uint64_t epoch, const uint8_t *body,
-                           size_t bytes);
+uint64_t weir_record_frame(struct weir_buf *out, const uint8_t *key, size_t key_bytes, uint64_t epoch,
+			   const uint8_t *body, size_t bytes);
 /* Checks and opens a frame; *body is borrowed from value. */
 WEIR_MUST_CHECK enum weir_err weir_record_open(const uint8_t *key, size_t key_bytes, const uint8_t *value, size_t bytes,
-                                               uint64_t *epoch, const uint8_t **body, size_t *body_bytes, uint64_t *sum,
-                                               struct weir_diag **dg);
+					       uint64_t *epoch, const uint8_t **body, size_t *body_bytes, uint64_t *sum,
+					       struct weir_diag **dg);
 
 struct weir_marker_input {
 	const char *topic; /* not terminated when parsed */
@@ -65,8 +66,9 @@ struct weir_marker {
 void weir_marker_encode(const struct weir_marker *mk, struct weir_buf *out);
 /* Arrays are taken from m, bytes are borrowed from value. */
 WEIR_MUST_CHECK enum weir_err weir_marker_decode(struct weir_marker *mk, const uint8_t *value, size_t bytes,
-                                                 struct weir_mem *m, struct weir_diag **dg);
-/* A changelog record as one JSON object without braces around topic or offset: {"kind":"pack","slot":3,...}. For dump. */
+						 struct weir_mem *m, struct weir_diag **dg);
+/* A changelog record as one JSON object without braces around topic or offset: {"kind":"pack","slot":3,...}. For dump.
+ */
 void weir_record_describe(const struct weir_record *r, struct weir_buf *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* restore.c: the changelog read back (restore.h). @thread init
  *
- * Two passes over each committed partition: the first finds the newest marker and the schema, the second hands packs and
- * page images to their slots; a slot must know its live windows before the first body. */
+ * Two passes over each committed partition: the first finds the newest marker and the schema, the second hands packs
+ * and page images to their slots; a slot must know its live windows before the first body. */
 #include "checkpoint/restore.h"
 
 #include <inttypes.h>
@@ -66,11 +66,11 @@ static enum weir_err second_pass(void *ctx, const struct weir_record *r, struct 
 	struct weir_slot *sl = slot_of(ps, slot);
 	if (!sl)
 		return weir_diag_set(dg, WEIR_E_CORRUPT, "changelog of state %s: slot %u does not exist",
-		                     ps->cf->plan->stages[ps->stage].name, slot);
+				     ps->cf->plan->stages[ps->stage].name, slot);
 	ps->out->frames++;
 	ps->out->frame_bytes += bytes;
 	return kind == WEIR_RECORD_PACK ? weir_slot_restore_pack(sl, number, body, bytes, dg)
-	                                : weir_slot_restore_page(sl, number, part, body, bytes, dg);
+					: weir_slot_restore_page(sl, number, part, body, bytes, dg);
 }
 
 static void fingerprint(const struct weir_snapshot_conf *cf, uint32_t stage, struct weir_buf *out)
@@ -81,7 +81,8 @@ static void fingerprint(const struct weir_snapshot_conf *cf, uint32_t stage, str
 		const struct weir_plan_stage *st = &pl->stages[stage];
 		struct weir_buf text = {0};
 		weir_state_def_fingerprint(&st->def, &text);
-		weir_buf_printf(&text, " %s slots=%u", st->exchange == WEIR_EXCHANGE_DIRECT ? "direct" : "local", st->slot_count);
+		weir_buf_printf(&text, " %s slots=%u", st->exchange == WEIR_EXCHANGE_DIRECT ? "direct" : "local",
+				st->slot_count);
 		for (size_t i = 0; i < text.bytes; i++) {
 			if (text.data[i] == '"' || text.data[i] == '\\')
 				weir_buf_put_byte(out, '\\');
@@ -101,10 +102,12 @@ static enum weir_err check_schema(const struct pass *ps, const char *app, struct
 	enum weir_err err = WEIR_OK;
 	if (want.bytes != ps->schema.bytes || memcmp(want.data, ps->schema.data, want.bytes) != 0)
 		err = weir_diag_set(dg, WEIR_E_STATE,
-		                    "state %s is kept in another form than this query needs: kept %.*s, needed %.*s. Give the state another "
-		                    "name, or start over with: weir reset %s --execute",
-		                    ps->stateless ? "offsets" : ps->cf->plan->stages[ps->stage].name, (int)ps->schema.bytes,
-		                    (const char *)ps->schema.data, (int)want.bytes, (const char *)want.data, app);
+				    "state %s is kept in another form than this query needs: kept %.*s, needed %.*s. "
+				    "Give the state another "
+				    "name, or start over with: weir reset %s --execute",
+				    ps->stateless ? "offsets" : ps->cf->plan->stages[ps->stage].name,
+				    (int)ps->schema.bytes, (const char *)ps->schema.data, (int)want.bytes,
+				    (const char *)want.data, app);
 	weir_buf_fini(&want);
 	return err;
 }
@@ -114,7 +117,8 @@ static void apply_inputs(struct pass *ps, const struct weir_marker *mk)
 	for (uint32_t i = 0; i < mk->input_count; i++)
 		for (uint32_t p = 0; p < ps->cf->plan->partition_count; p++) {
 			const struct weir_input_name *in = &ps->cf->inputs[p];
-			if (in->partition != mk->inputs[i].partition || strlen(in->topic) != mk->inputs[i].topic_bytes ||
+			if (in->partition != mk->inputs[i].partition ||
+			    strlen(in->topic) != mk->inputs[i].topic_bytes ||
 			    memcmp(in->topic, mk->inputs[i].topic, mk->inputs[i].topic_bytes) != 0)
 				continue;
 			if (mk->inputs[i].offset > ps->out->offset[p])
@@ -140,9 +144,10 @@ static enum weir_err apply_marker(struct pass *ps, struct weir_mem *m, struct we
 		struct weir_slot *sl = slot_of(ps, mk.slots[i].slot);
 		if (!sl)
 			return weir_diag_set(dg, WEIR_E_CORRUPT, "changelog of state %s: slot %u does not exist",
-			                     ps->cf->plan->stages[ps->stage].name, mk.slots[i].slot);
+					     ps->cf->plan->stages[ps->stage].name, mk.slots[i].slot);
 		for (uint32_t w = 0; w < ps->cf->worker_count; w++)
-			weir_times_set_task(ps->cf->workers[w]->times, ps->stage, mk.slots[i].slot, mk.slots[i].task_time);
+			weir_times_set_task(ps->cf->workers[w]->times, ps->stage, mk.slots[i].slot,
+					    mk.slots[i].task_time);
 		err = weir_slot_load(sl, mk.slots[i].saved, mk.slots[i].saved_bytes, dg);
 	}
 	if (err != WEIR_OK || ps->stateless)
@@ -150,9 +155,9 @@ static enum weir_err apply_marker(struct pass *ps, struct weir_mem *m, struct we
 	err = ps->cf->log->ops->read(ps->cf->log, ps->cf->state_topic[ps->stage], ps->partition, second_pass, ps, dg);
 	if (err == WEIR_OK && (ps->sum != mk.sum || ps->count != mk.count))
 		err = weir_diag_set(dg, WEIR_E_CORRUPT,
-		                    "changelog of state %s, partition %u: the last epoch (%" PRIu64
-		                    ") is not whole: %u of %u frames are there",
-		                    ps->cf->plan->stages[ps->stage].name, ps->partition, mk.epoch, ps->count, mk.count);
+				    "changelog of state %s, partition %u: the last epoch (%" PRIu64
+				    ") is not whole: %u of %u frames are there",
+				    ps->cf->plan->stages[ps->stage].name, ps->partition, mk.epoch, ps->count, mk.count);
 	for (uint32_t i = 0; i < mk.slot_count && err == WEIR_OK; i++)
 		err = weir_slot_restore_finish(slot_of(ps, mk.slots[i].slot), dg);
 	return err;
@@ -176,7 +181,7 @@ static void apply_stage_times(const struct weir_snapshot_conf *cf)
 }
 
 enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app, struct weir_restored *out,
-                           struct weir_diag **dg)
+			   struct weir_diag **dg)
 {
 	const struct weir_plan *pl = cf->plan;
 	uint32_t stages = pl->stage_count ? pl->stage_count : 1;
@@ -187,7 +192,8 @@ enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app,
 	}
 	for (uint32_t s = 0; s < stages && err == WEIR_OK; s++)
 		for (uint32_t p = 0; p < cf->changelog_partitions && err == WEIR_OK; p++) {
-			struct pass ps = {.cf = cf, .stage = s, .partition = p, .out = out, .stateless = pl->stage_count == 0};
+			struct pass ps = {
+				.cf = cf, .stage = s, .partition = p, .out = out, .stateless = pl->stage_count == 0};
 			struct weir_mem m = {0};
 			err = cf->log->ops->read(cf->log, cf->state_topic[s], p, first_pass, &ps, dg);
 			if (err == WEIR_OK && ps.schema.bytes == 0)
@@ -209,7 +215,8 @@ enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app,
 	return WEIR_OK;
 }
 
-enum weir_err weir_schema_write(const struct weir_snapshot_conf *cf, const struct weir_restored *rs, struct weir_diag **dg)
+enum weir_err weir_schema_write(const struct weir_snapshot_conf *cf, const struct weir_restored *rs,
+				struct weir_diag **dg)
 {
 	uint32_t stages = cf->plan->stage_count ? cf->plan->stage_count : 1;
 	enum weir_err err = WEIR_OK;

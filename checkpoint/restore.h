@@ -5,23 +5,24 @@
 #include "checkpoint/snapshot.h"
 
 struct weir_restored {
-	bool found;        /* some marker was there */
-	uint64_t epoch;    /* largest of all markers; the next epoch is one more */
-	uint64_t records;  /* read over the application's life */
+	bool found;       /* some marker was there */
+	uint64_t epoch;   /* largest of all markers; the next epoch is one more */
+	uint64_t records; /* read over the application's life */
 	uint64_t bytes;
-	int64_t *offset;   /* per global partition, -1 where no marker names it; given by the caller */
-	int64_t *time;     /* per global partition, WEIR_TIME_UNSET likewise */
-	uint64_t frames;   /* packs and images applied */
+	int64_t *offset; /* per global partition, -1 where no marker names it; given by the caller */
+	int64_t *time;   /* per global partition, WEIR_TIME_UNSET likewise */
+	uint64_t frames; /* packs and images applied */
 	uint64_t frame_bytes;
-	bool *schema_missing; /* per stage (at least one), given by the caller: the changelog is new, the schema is to be written */
+	bool *schema_missing; /* per stage (at least one), given by the caller: the changelog is new, the schema is to
+				 be written */
 };
 
-/* Restores into cf's workers (before their first step). A fingerprint that differs is WEIR_E_STATE with the difference and
- * the `weir reset` line for app. */
-WEIR_MUST_CHECK enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app, struct weir_restored *out,
-                                           struct weir_diag **dg);
+/* Restores into cf's workers (before their first step). A fingerprint that differs is WEIR_E_STATE with the difference
+ * and the `weir reset` line for app. */
+WEIR_MUST_CHECK enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app,
+					   struct weir_restored *out, struct weir_diag **dg);
 /* Appends schema records where restore found none. Part of the first epoch. */
 WEIR_MUST_CHECK enum weir_err weir_schema_write(const struct weir_snapshot_conf *cf, const struct weir_restored *rs,
-                                                struct weir_diag **dg);
+						struct weir_diag **dg);
 
 #endif

@@ -22,8 +22,8 @@ struct weir_snapshot {
 	struct weir_point *point;     /* being gathered */
 	struct weir_bundle **bundles; /* per worker, NULL until it came */
 	uint32_t gathered;
-	struct weir_tail **tails;     /* per branch from a FINAL stage into a sink */
-	struct weir_rows *rows;       /* per stage */
+	struct weir_tail **tails; /* per branch from a FINAL stage into a sink */
+	struct weir_rows *rows;   /* per stage */
 	bool *rows_ready;
 	const struct weir_col **in; /* columns of the rows in hand */
 	struct weir_scratch scratch;
@@ -39,7 +39,8 @@ struct weir_snapshot {
 	struct weir_snapshot_stats stats;
 };
 
-enum weir_err weir_snapshot_create(struct weir_snapshot **out, const struct weir_snapshot_conf *cf, struct weir_diag **dg)
+enum weir_err weir_snapshot_create(struct weir_snapshot **out, const struct weir_snapshot_conf *cf,
+				   struct weir_diag **dg)
 {
 	const struct weir_plan *pl = cf->plan;
 	struct weir_snapshot *sn = aligned_alloc(WEIR_CACHE_LINE, weir_align_up(sizeof *sn, WEIR_CACHE_LINE));
@@ -146,8 +147,8 @@ const struct weir_snapshot_stats *weir_snapshot_stats(const struct weir_snapshot
 
 /* ---- results ---- */
 
-static enum weir_err put_result(struct weir_snapshot *sn, uint32_t output, const struct weir_result *head, const uint8_t *key,
-                                const uint8_t *value, const uint8_t *headers, struct weir_diag **dg)
+static enum weir_err put_result(struct weir_snapshot *sn, uint32_t output, const struct weir_result *head,
+				const uint8_t *key, const uint8_t *value, const uint8_t *headers, struct weir_diag **dg)
 {
 	const struct weir_output *ou = &sn->cf.outputs[output];
 	if (ou->kind == WEIR_OUTPUT_PRINT) {
@@ -157,18 +158,18 @@ static enum weir_err put_result(struct weir_snapshot *sn, uint32_t output, const
 	if (ou->kind == WEIR_OUTPUT_BLACKHOLE)
 		return WEIR_OK;
 	struct weir_out r = {.key = {key, key ? head->key_bytes : 0},
-	                     .value = {value, value ? head->value_bytes : 0},
-	                     .headers = headers,
-	                     .headers_bytes = head->headers_bytes,
-	                     .header_count = head->header_count,
-	                     .timestamp = head->timestamp};
+			     .value = {value, value ? head->value_bytes : 0},
+			     .headers = headers,
+			     .headers_bytes = head->headers_bytes,
+			     .header_count = head->header_count,
+			     .timestamp = head->timestamp};
 	uint32_t p = head->partition >= 0 ? (uint32_t)head->partition % ou->partitions
-	                                  : sn->cf.partition_by_key(key, head->key_bytes) % ou->partitions;
+					  : sn->cf.partition_by_key(key, head->key_bytes) % ou->partitions;
 	return sn->cf.log->ops->append(sn->cf.log, sn->cf.output_topic[output], p, &r, dg);
 }
 
-static enum weir_err put_results(struct weir_snapshot *sn, uint32_t output, const struct weir_buf *b, size_t at, size_t end,
-                                 struct weir_diag **dg)
+static enum weir_err put_results(struct weir_snapshot *sn, uint32_t output, const struct weir_buf *b, size_t at,
+				 size_t end, struct weir_diag **dg)
 {
 	enum weir_err err = WEIR_OK;
 	while (at < end && err == WEIR_OK) {
@@ -197,7 +198,8 @@ static enum weir_err put_closed(struct weir_snapshot *sn, const struct weir_chun
 		struct weir_sel all;
 		weir_sel_all(&all, rows->count);
 		sn->results.bytes = 0;
-		struct weir_tail_done done = weir_tail_stream(tl, in, &all, rows->time, c->slot, &sn->scratch, &sn->results);
+		struct weir_tail_done done =
+			weir_tail_stream(tl, in, &all, rows->time, c->slot, &sn->scratch, &sn->results);
 		sn->results_of_closed += done.results;
 		sn->errors_of_closed += done.errors->count;
 		sn->agg_errors += rows->agg_errors;
@@ -239,9 +241,10 @@ static enum weir_err write_results(struct weir_snapshot *sn, struct weir_diag **
 	for (uint32_t i = 0; i < count && err == WEIR_OK; i++) {
 		const struct weir_chunk *c = sn->refs[i].c;
 		err = c->closed ? put_closed(sn, c, dg)
-		                : put_results(sn, c->output, &sn->refs[i].b->results, c->at, c->at + c->bytes, dg);
+				: put_results(sn, c->output, &sn->refs[i].b->results, c->at, c->at + c->bytes, dg);
 		if (sn->text.bytes > 65536 || (i + 1 == count && sn->text.bytes)) {
-			if (sn->cf.write_text && sn->cf.write_text(sn->cf.text_ctx, (const char *)sn->text.data, sn->text.bytes) != 0)
+			if (sn->cf.write_text &&
+			    sn->cf.write_text(sn->cf.text_ctx, (const char *)sn->text.data, sn->text.bytes) != 0)
 				atomic_store_explicit(&sn->text_closed, true, memory_order_relaxed);
 			sn->text.bytes = 0;
 		}
@@ -254,7 +257,7 @@ static enum weir_err write_results(struct weir_snapshot *sn, struct weir_diag **
 /* ---- the barrier ---- */
 
 static enum weir_err append(struct weir_snapshot *sn, uint32_t topic, uint32_t partition, const uint8_t *key,
-                            size_t key_bytes, const struct weir_buf *value, struct weir_diag **dg)
+			    size_t key_bytes, const struct weir_buf *value, struct weir_diag **dg)
 {
 	struct weir_out r = {.key = {key, key_bytes}, .timestamp = 0};
 	if (value)
@@ -269,7 +272,8 @@ struct partition_sum {
 	bool changed;
 };
 
-static enum weir_err write_deltas(struct weir_snapshot *sn, uint32_t stage, struct partition_sum *ps, struct weir_diag **dg)
+static enum weir_err write_deltas(struct weir_snapshot *sn, uint32_t stage, struct partition_sum *ps,
+				  struct weir_diag **dg)
 {
 	enum weir_err err = WEIR_OK;
 	for (uint32_t w = 0; w < sn->cf.worker_count; w++) {
@@ -280,8 +284,9 @@ static enum weir_err write_deltas(struct weir_snapshot *sn, uint32_t stage, stru
 				continue;
 			uint8_t key[WEIR_RECORD_KEY_BYTES];
 			uint32_t p = d->slot % sn->cf.changelog_partitions;
-			size_t n = weir_record_key(key, d->kind == WEIR_DELTA_PACK ? WEIR_RECORD_PACK : WEIR_RECORD_PAGE, d->slot,
-			                           d->number, d->part);
+			size_t n =
+				weir_record_key(key, d->kind == WEIR_DELTA_PACK ? WEIR_RECORD_PACK : WEIR_RECORD_PAGE,
+						d->slot, d->number, d->part);
 			ps[p].changed = true;
 			if (d->tombstone) {
 				err = append(sn, sn->cf.state_topic[stage], p, key, n, NULL, dg);
@@ -311,30 +316,31 @@ static int compare_slots(const void *a, const void *b)
 }
 
 static enum weir_err write_marker(struct weir_snapshot *sn, uint32_t stage, uint32_t p, const struct partition_sum *ps,
-                                  struct weir_diag **dg)
+				  struct weir_diag **dg)
 {
 	const struct weir_plan *pl = sn->cf.plan;
 	struct weir_marker mk = {.epoch = sn->point->epoch,
-	                         .records = sn->point->records,
-	                         .bytes = sn->point->bytes,
-	                         .sum = ps->sum,
-	                         .count = ps->count};
+				 .records = sn->point->records,
+				 .bytes = sn->point->bytes,
+				 .sum = ps->sum,
+				 .count = ps->count};
 	uint32_t slots = stage < pl->stage_count ? pl->stages[stage].slot_count : 0;
 	mk.inputs = weir_xcalloc(pl->partition_count + 1, sizeof *mk.inputs);
 	mk.slots = weir_xcalloc(slots + 1, sizeof *mk.slots);
 	for (uint32_t i = 0; i < pl->partition_count; i++) {
 		const struct weir_input_name *in = &sn->cf.inputs[i];
 		if (in->changelog_partition == p)
-			mk.inputs[mk.input_count++] = (struct weir_marker_input){in->topic, (uint32_t)strlen(in->topic), in->partition,
-			                                                         sn->point->offset[i], sn->part_time[i]};
+			mk.inputs[mk.input_count++] =
+				(struct weir_marker_input){in->topic, (uint32_t)strlen(in->topic), in->partition,
+							   sn->point->offset[i], sn->part_time[i]};
 	}
 	for (uint32_t w = 0; w < sn->cf.worker_count; w++) {
 		const struct weir_bundle *b = sn->bundles[w];
 		for (uint32_t i = 0; i < b->mark_count; i++) {
 			const struct weir_slot_mark *m = &b->marks[i];
 			if (m->stage == stage && m->slot % sn->cf.changelog_partitions == p)
-				mk.slots[mk.slot_count++] =
-					(struct weir_marker_slot){m->slot, m->task_time, b->deltas.data + m->at, m->bytes};
+				mk.slots[mk.slot_count++] = (struct weir_marker_slot){m->slot, m->task_time,
+										      b->deltas.data + m->at, m->bytes};
 		}
 	}
 	qsort(mk.slots, mk.slot_count, sizeof *mk.slots, compare_slots);
@@ -428,7 +434,7 @@ static void count_windows(struct weir_snapshot *sn)
 	sn->scratch_ends.bytes = 0;
 	for (uint32_t w = 0; w < sn->cf.worker_count; w++)
 		weir_buf_put(&sn->scratch_ends, sn->bundles[w]->window_ends,
-		             sn->bundles[w]->window_end_count * sizeof *sn->bundles[w]->window_ends);
+			     sn->bundles[w]->window_end_count * sizeof *sn->bundles[w]->window_ends);
 	struct weir_window_end *ends = (struct weir_window_end *)sn->scratch_ends.data;
 	size_t count = sn->scratch_ends.bytes / sizeof *ends;
 	if (count > 1)
@@ -442,8 +448,9 @@ static enum weir_err note_refusals(struct weir_snapshot *sn, struct weir_diag **
 	for (uint32_t w = 0; w < sn->cf.worker_count; w++) {
 		struct weir_bundle *b = sn->bundles[w];
 		if (b->fail)
-			return weir_diag_set(dg, WEIR_E_RECORD, "%s (errors.policy is fail: nothing after the last commit was kept)",
-			                     b->refusal_count ? b->refusal[0].text : "a bad record");
+			return weir_diag_set(dg, WEIR_E_RECORD,
+					     "%s (errors.policy is fail: nothing after the last commit was kept)",
+					     b->refusal_count ? b->refusal[0].text : "a bad record");
 		for (uint32_t i = 0; i < b->refusal_count && sn->cf.note; i++)
 			sn->cf.note(sn->cf.note_ctx, b->refusal[i].text, 1);
 		if (b->refusals > b->refusal_count && sn->cf.note)

@@ -23,7 +23,8 @@ void weir_core_log(const struct weir_core *co, int level, const char *fmt, ...)
 	co->log_line(co->log_ctx, level, text);
 }
 
-/* Rejected records: a producer's bad byte must not flood the log, so ten lines a minute name theirs, the rest is counted. */
+/* Rejected records: a producer's bad byte must not flood the log, so ten lines a minute name theirs, the rest is
+ * counted. */
 static void note(void *ctx, const char *text, uint64_t count)
 {
 	struct weir_core *co = ctx;
@@ -50,7 +51,8 @@ static int write_text(void *ctx, const char *data, size_t bytes)
 	return co->write_text ? co->write_text(co->text_ctx, data, bytes) : 0;
 }
 
-enum weir_err weir_core_plan(struct weir_core *co, struct weir_topology *tp, struct weir_conf *cf, struct weir_diag **dg)
+enum weir_err weir_core_plan(struct weir_core *co, struct weir_topology *tp, struct weir_conf *cf,
+			     struct weir_diag **dg)
 {
 	co->tp = tp;
 	co->cf = cf;
@@ -61,22 +63,26 @@ enum weir_err weir_core_plan(struct weir_core *co, struct weir_topology *tp, str
 	if (err != WEIR_OK)
 		return err;
 	co->app = weir_xstrdup(co->settings.application_id ? co->settings.application_id : "weir");
-	struct weir_plan_settings ps = {
-		.exchange = co->settings.exchange == WEIR_EXCHANGE_SETTING_LOCAL ? WEIR_PLAN_EXCHANGE_LOCAL : WEIR_PLAN_EXCHANGE_AUTO,
-		.task_time_max = co->settings.task_time_max,
-		.emit_coalesce = co->settings.emit_coalesce,
-		.app = co->app};
+	struct weir_plan_settings ps = {.exchange = co->settings.exchange == WEIR_EXCHANGE_SETTING_LOCAL
+							    ? WEIR_PLAN_EXCHANGE_LOCAL
+							    : WEIR_PLAN_EXCHANGE_AUTO,
+					.task_time_max = co->settings.task_time_max,
+					.emit_coalesce = co->settings.emit_coalesce,
+					.app = co->app};
 	return weir_plan_create(&co->plan, tp, &ps, dg);
 }
 
 const char *weir_table_folder(const struct weir_core *co, const struct weir_table_def *def)
 {
 	const char *brokers = co->settings.bootstrap_servers;
-	bool kafka = def->options.connector == WEIR_CONNECTOR_KAFKA || def->options.connector == WEIR_CONNECTOR_UPSERT_KAFKA;
+	bool kafka =
+		def->options.connector == WEIR_CONNECTOR_KAFKA || def->options.connector == WEIR_CONNECTOR_UPSERT_KAFKA;
 	if (kafka && brokers && strncmp(brokers, "file:", 5) == 0)
 		return brokers + 5;
 	if (def->options.connector == WEIR_CONNECTOR_RECORDED)
-		return def->options.path ? def->options.path : brokers && strncmp(brokers, "file:", 5) == 0 ? brokers + 5 : NULL;
+		return def->options.path                              ? def->options.path
+		       : brokers && strncmp(brokers, "file:", 5) == 0 ? brokers + 5
+								      : NULL;
 	return NULL;
 }
 
@@ -107,21 +113,24 @@ static enum weir_err find_home(struct weir_core *co, const char **home, struct w
 		const char *path = weir_table_folder(co, pl->sinks[s].table);
 		if (!path)
 			return weir_diag_set(dg, WEIR_E_CONF,
-			                     "sink %s: Kafka brokers are not supported by this build; use 'connector' = 'recorded' with 'path', "
-			                     "or -b file:DIR",
-			                     pl->sinks[s].name);
+					     "sink %s: Kafka brokers are not supported by this build; use 'connector' "
+					     "= 'recorded' with 'path', "
+					     "or -b file:DIR",
+					     pl->sinks[s].name);
 		if (first && strcmp(first, path) != 0 && !*home)
 			return weir_diag_set(dg, WEIR_E_CONF,
-			                     "the sinks lie in two folders, %s and %s: say where the application's state belongs with -X "
-			                     "state.home=%s",
-			                     first, path, first);
+					     "the sinks lie in two folders, %s and %s: say where the application's "
+					     "state belongs with -X "
+					     "state.home=%s",
+					     first, path, first);
 		first = first ? first : path;
 	}
 	if (!*home)
 		*home = first;
 	for (uint32_t s = 0; s < pl->scan_count && !*home; s++) {
 		struct weir_source_settings ss;
-		enum weir_err err = weir_settings_for_source(&co->settings, &pl->scans[s].table->options, pl->scans[s].name, &ss, dg);
+		enum weir_err err = weir_settings_for_source(&co->settings, &pl->scans[s].table->options,
+							     pl->scans[s].name, &ss, dg);
 		if (err != WEIR_OK)
 			return err;
 		if (ss.dead_letter_topic || ss.late_topic)
@@ -142,13 +151,14 @@ static enum weir_err add_topic(struct weir_core *co, const struct weir_core_topi
 {
 	struct weir_output *ou = &co->outputs[co->output_count];
 	struct weir_topic_spec spec = {.name = t->name,
-	                               .path = t->path,
-	                               .kind = t->kind,
-	                               .partitions = t->partitions ? t->partitions : most_partitions(co->plan),
-	                               .partitions_fixed = t->partitions_fixed,
-	                               .compression = t->compression};
+				       .path = t->path,
+				       .kind = t->kind,
+				       .partitions = t->partitions ? t->partitions : most_partitions(co->plan),
+				       .partitions_fixed = t->partitions_fixed,
+				       .compression = t->compression};
 	ou->kind = WEIR_OUTPUT_TOPIC;
-	enum weir_err err = co->log->ops->topic(co->log, &spec, &co->output_topic[co->output_count], &ou->partitions, dg);
+	enum weir_err err =
+		co->log->ops->topic(co->log, &spec, &co->output_topic[co->output_count], &ou->partitions, dg);
 	co->output_count++;
 	return err;
 }
@@ -203,11 +213,11 @@ static enum weir_err add_sink(struct weir_core *co, const struct weir_plan_sink 
 		static const struct weir_table_options none;
 		const struct weir_table_options *to = sk->table ? &sk->table->options : &none;
 		struct weir_core_topic t = {.name = to->topic ? to->topic : sk->name,
-		                            .path = sk->table ? weir_table_folder(co, sk->table) : NULL,
-		                            .partitions = (uint32_t)to->sink_partitions,
-		                            .partitions_fixed = to->sink_partitions > 0,
-		                            .compression = to->sink_compression,
-		                            .kind = WEIR_TOPIC_RESULT};
+					    .path = sk->table ? weir_table_folder(co, sk->table) : NULL,
+					    .partitions = (uint32_t)to->sink_partitions,
+					    .partitions_fixed = to->sink_partitions > 0,
+					    .compression = to->sink_compression,
+					    .kind = WEIR_TOPIC_RESULT};
 		return add_topic(co, &t, dg);
 	}
 	ou->partitions = 1;
@@ -216,14 +226,15 @@ static enum weir_err add_sink(struct weir_core *co, const struct weir_plan_sink 
 	} else {
 		ou->kind = WEIR_OUTPUT_PRINT;
 		struct sink_printer *sp = weir_mem_take(&co->mem, sizeof *sp);
-		sp->spec = (struct weir_printer_spec){.form = !sk->prints_rows      ? WEIR_PRINT_ROWS
-		                                              : co->settings.rows_table ? WEIR_PRINT_TABLE
-		                                                                        : WEIR_PRINT_JSON,
-		                                      .identifier = sk->table ? sk->table->options.print_identifier : NULL,
-		                                      .column_count = sk->column_count,
-		                                      .names = sk->column_names,
-		                                      .types = sk->column_types,
-		                                      .is_table = sk->is_table};
+		sp->spec =
+			(struct weir_printer_spec){.form = !sk->prints_rows          ? WEIR_PRINT_ROWS
+							   : co->settings.rows_table ? WEIR_PRINT_TABLE
+										     : WEIR_PRINT_JSON,
+						   .identifier = sk->table ? sk->table->options.print_identifier : NULL,
+						   .column_count = sk->column_count,
+						   .names = sk->column_names,
+						   .types = sk->column_types,
+						   .is_table = sk->is_table};
 		ou->print_open = printer_open;
 		ou->print_close = printer_close;
 		ou->print = printer_row;
@@ -241,23 +252,28 @@ static enum weir_err add_policies(struct weir_core *co, struct weir_diag **dg)
 	uint32_t named = 0, first = co->output_count;
 	for (uint32_t s = 0; s < pl->scan_count; s++) {
 		struct weir_source_settings ss;
-		enum weir_err err = weir_settings_for_source(&co->settings, &pl->scans[s].table->options, pl->scans[s].name, &ss, dg);
+		enum weir_err err = weir_settings_for_source(&co->settings, &pl->scans[s].table->options,
+							     pl->scans[s].name, &ss, dg);
 		if (err != WEIR_OK)
 			return err;
 		co->policies[s] = (struct weir_scan_policy){ss.policy, -1, -1};
-		const char *want[2] = {ss.policy == WEIR_ERRORS_DEAD_LETTER ? ss.dead_letter_topic : NULL, ss.late_topic};
+		const char *want[2] = {ss.policy == WEIR_ERRORS_DEAD_LETTER ? ss.dead_letter_topic : NULL,
+				       ss.late_topic};
 		for (int k = 0; k < 2; k++) {
 			if (!want[k])
 				continue;
 			if (!co->log)
-				return weir_diag_set(dg, WEIR_E_CONF, "topic %s: there is no folder to keep it in; set state.home", want[k]);
+				return weir_diag_set(dg, WEIR_E_CONF,
+						     "topic %s: there is no folder to keep it in; set state.home",
+						     want[k]);
 			uint32_t i = 0;
 			while (i < named && strcmp(names[i], want[k]) != 0)
 				i++;
 			if (i == named) {
 				names[named++] = want[k];
-				struct weir_core_topic t = {.name = want[k], .partitions = pl->scans[s].partition_count,
-				                            .kind = WEIR_TOPIC_DEAD_LETTER};
+				struct weir_core_topic t = {.name = want[k],
+							    .partitions = pl->scans[s].partition_count,
+							    .kind = WEIR_TOPIC_DEAD_LETTER};
 				err = add_topic(co, &t, dg);
 				if (err != WEIR_OK)
 					return err;
@@ -289,11 +305,12 @@ static enum weir_err open_changelogs(struct weir_core *co, struct weir_diag **dg
 	co->state_topic = weir_xcalloc(stages, sizeof *co->state_topic);
 	enum weir_err err = WEIR_OK;
 	for (uint32_t s = 0; s < stages && co->log && err == WEIR_OK; s++) {
-		struct weir_topic_spec spec = {.name = weir_mem_printf(&co->mem, "%s-%s-changelog", co->app,
-		                                                       pl->stage_count ? pl->stages[s].name : "offsets"),
-		                               .kind = WEIR_TOPIC_CHANGELOG,
-		                               .partitions = most_partitions(pl),
-		                               .partitions_fixed = true};
+		struct weir_topic_spec spec = {
+			.name = weir_mem_printf(&co->mem, "%s-%s-changelog", co->app,
+						pl->stage_count ? pl->stages[s].name : "offsets"),
+			.kind = WEIR_TOPIC_CHANGELOG,
+			.partitions = most_partitions(pl),
+			.partitions_fixed = true};
 		err = co->log->ops->topic(co->log, &spec, &co->state_topic[s], &found, dg);
 	}
 	return err;
@@ -306,7 +323,8 @@ static void name_inputs(struct weir_core *co)
 	for (uint32_t s = 0; s < pl->scan_count; s++)
 		for (uint32_t p = 0; p < pl->scans[s].partition_count; p++) {
 			struct weir_input_name *in = &co->inputs[pl->scans[s].partition_base + p];
-			in->topic = weir_mem_strdup(&co->mem, co->streams[s]->ops->topic(co->streams[s], p, &in->partition));
+			in->topic = weir_mem_strdup(&co->mem,
+						    co->streams[s]->ops->topic(co->streams[s], p, &in->partition));
 			in->changelog_partition = p;
 		}
 }
@@ -322,15 +340,16 @@ static enum weir_err build_workers(struct weir_core *co, struct weir_diag **dg)
 	enum weir_err err = WEIR_OK;
 	for (uint32_t w = 0; w < co->worker_count && err == WEIR_OK; w++) {
 		struct weir_worker_conf wc = {.plan = co->plan,
-		                              .id = w,
-		                              .count = co->worker_count,
-		                              .routes = &co->routes,
-		                              .outputs = co->outputs,
-		                              .policies = co->policies,
-		                              .emit_coalesce = co->settings.emit_coalesce,
-		                              .input_capacity = CORE_INPUTS,
-		                              .fragments = CORE_FRAGMENTS,
-		                              .bundles = CORE_BUNDLES};
+					      .id = w,
+					      .count = co->worker_count,
+					      .routes = &co->routes,
+					      .outputs = co->outputs,
+					      .policies = co->policies,
+					      .emit_coalesce = co->settings.emit_coalesce,
+					      .future_max_ms = co->settings.time_future_max_ms,
+					      .input_capacity = CORE_INPUTS,
+					      .fragments = CORE_FRAGMENTS,
+					      .bundles = CORE_BUNDLES};
 		err = weir_worker_create(&co->workers[w], &wc, dg);
 		if (err == WEIR_OK)
 			err = weir_park_init(&co->workers[w]->park, co->threads);
@@ -345,7 +364,8 @@ static bool windows_open(const struct weir_core *co)
 	for (uint32_t w = 0; w < co->worker_count; w++)
 		for (uint32_t s = 0; s < co->plan->stage_count; s++)
 			for (uint32_t k = 0; k < co->plan->stages[s].slot_count; k++)
-				if (co->workers[w]->slots[s][k] && weir_slot_next_close(co->workers[w]->slots[s][k]) != INT64_MAX)
+				if (co->workers[w]->slots[s][k] &&
+				    weir_slot_next_close(co->workers[w]->slots[s][k]) != INT64_MAX)
 					return true;
 	return false;
 }
@@ -365,37 +385,38 @@ static void count_input(struct weir_core *co, const int64_t *start)
 		}
 	co->records_total = co->live ? 0 : left;
 	/* A run that was cut off after its last record but before it closed its windows still has that to do. */
-	co->consumed = co->restored.found && !co->live && left == 0 &&
-	               (co->settings.end_of_input_keep || !windows_open(co));
+	co->consumed =
+		co->restored.found && !co->live && left == 0 && (co->settings.end_of_input_keep || !windows_open(co));
 }
 
 static enum weir_err build_feed(struct weir_core *co, int64_t (*now_us)(void), struct weir_diag **dg)
 {
 	const struct weir_settings *st = &co->settings;
 	struct weir_feed_conf fc = {.plan = co->plan,
-	                            .streams = co->streams,
-	                            .workers = co->workers,
-	                            .worker_count = co->worker_count,
-	                            .input_capacity = CORE_INPUTS,
-	                            .points = CORE_BUNDLES,
-	                            .snapshot = co->snapshot,
-	                            .start = co->restored.offset,
-	                            .records = co->restored.records,
-	                            .bytes = co->restored.bytes,
-	                            .epoch = co->restored.epoch,
-	                            .point_records = st->order_point_records,
-	                            .point_bytes = st->order_point_bytes,
-	                            .commit_records = st->commit_records,
-	                            .commit_ms = st->commit_ms,
-	                            .emit_ms = st->emit_ms,
-	                            .idle_ms = st->idle_ms,
-	                            .live = co->live,
-	                            .keep_windows = st->end_of_input_keep,
-	                            .epochs_in_flight = st->epochs_in_flight,
-	                            .rate = st->scan_rate,
-	                            .memory_max = st->memory_max,
-	                            .poll_records = st->io_poll_records,
-	                            .now_us = now_us};
+				    .streams = co->streams,
+				    .workers = co->workers,
+				    .worker_count = co->worker_count,
+				    .input_capacity = CORE_INPUTS,
+				    .points = CORE_BUNDLES,
+				    .snapshot = co->snapshot,
+				    .start = co->restored.offset,
+				    .records = co->restored.records,
+				    .bytes = co->restored.bytes,
+				    .epoch = co->restored.epoch,
+				    .point_records = st->order_point_records,
+				    .point_bytes = st->order_point_bytes,
+				    .commit_records = st->commit_records,
+				    .commit_ms = st->commit_ms,
+				    .emit_ms = st->emit_ms,
+				    .idle_ms = st->idle_ms,
+				    .idle_wall = st->idle_advance_wall,
+				    .live = co->live,
+				    .keep_windows = st->end_of_input_keep,
+				    .epochs_in_flight = st->epochs_in_flight,
+				    .rate = st->scan_rate,
+				    .memory_max = st->memory_max,
+				    .poll_records = st->io_poll_records,
+				    .now_us = now_us};
 	enum weir_err err = weir_feed_create(&co->feed, &fc, dg);
 	if (err == WEIR_OK)
 		err = weir_park_init(weir_feed_park(co->feed), co->threads);
@@ -415,7 +436,7 @@ static uint32_t partition_by_key(const void *key, size_t bytes)
 }
 
 enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log, void *ctx, int64_t (*now_us)(void),
-                              struct weir_diag **dg)
+			      struct weir_diag **dg)
 {
 	co->now_us = now_us;
 	struct weir_plan *pl = co->plan;
@@ -455,20 +476,20 @@ enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log
 	for (uint32_t p = 0; p < pl->partition_count; p++)
 		co->restored.offset[p] = -1;
 	co->sncf = (struct weir_snapshot_conf){.plan = pl,
-	                                       .outputs = co->outputs,
-	                                       .output_count = co->output_count,
-	                                       .output_topic = co->output_topic,
-	                                       .log = co->log,
-	                                       .state_topic = co->state_topic,
-	                                       .changelog_partitions = most_partitions(pl),
-	                                       .inputs = co->inputs,
-	                                       .workers = co->workers,
-	                                       .worker_count = co->worker_count,
-	                                       .partition_by_key = partition_by_key,
-	                                       .write_text = write_text,
-	                                       .text_ctx = co,
-	                                       .note = note,
-	                                       .note_ctx = co};
+					       .outputs = co->outputs,
+					       .output_count = co->output_count,
+					       .output_topic = co->output_topic,
+					       .log = co->log,
+					       .state_topic = co->state_topic,
+					       .changelog_partitions = most_partitions(pl),
+					       .inputs = co->inputs,
+					       .workers = co->workers,
+					       .worker_count = co->worker_count,
+					       .partition_by_key = partition_by_key,
+					       .write_text = write_text,
+					       .text_ctx = co,
+					       .note = note,
+					       .note_ctx = co};
 	err = weir_snapshot_create(&co->snapshot, &co->sncf, dg);
 	if (err == WEIR_OK)
 		err = weir_park_init(weir_snapshot_park(co->snapshot), co->threads);

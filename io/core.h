@@ -1,5 +1,5 @@
-/* core.h: one engine's parts wired together, without threads: streams, log, workers, snapshotter, feed. io/engine.c runs
- * it on threads, io/driver.c on one thread with topics in memory. @thread init for building and freeing */
+/* core.h: one engine's parts wired together, without threads: streams, log, workers, snapshotter, feed. io/engine.c
+ * runs it on threads, io/driver.c on one thread with topics in memory. @thread init for building and freeing */
 #ifndef WEIR_IO_CORE_H
 #define WEIR_IO_CORE_H
 
@@ -32,7 +32,7 @@ struct weir_core {
 	bool consumed;          /* resumed, and nothing is left to read */
 	uint64_t records_total; /* of the bounded input, 0 if unknown */
 	bool threads;
-	bool virtual_topics;    /* the driver: every table's topic lies in memory, whatever its connector */
+	bool virtual_topics; /* the driver: every table's topic lies in memory, whatever its connector */
 	int (*write_text)(void *ctx, const char *data, size_t bytes);
 	void *text_ctx;
 	void (*log_line)(void *ctx, int level, const char *text);
@@ -47,7 +47,7 @@ struct weir_core {
 
 /* Takes tp and cf. Plans: core->plan is set, nothing is opened. */
 WEIR_MUST_CHECK enum weir_err weir_core_plan(struct weir_core *co, struct weir_topology *tp, struct weir_conf *cf,
-                                             struct weir_diag **dg);
+					     struct weir_diag **dg);
 /* What a sink, dead-letter or late topic is called and where it lies; path NULL: the log's home. */
 struct weir_core_topic {
 	const char *name;
@@ -59,10 +59,10 @@ struct weir_core_topic {
 };
 /* Opens the log of a folder; the driver gives one in memory. */
 typedef enum weir_err weir_core_open_log(void *ctx, const char *home, const char *app, struct weir_log **out,
-                                         struct weir_diag **dg);
+					 struct weir_diag **dg);
 /* With core->streams and plan set: binds the plan, opens log and topics, builds workers, restores, builds the feed. */
 WEIR_MUST_CHECK enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log, void *ctx,
-                                              int64_t (*now_us)(void), struct weir_diag **dg);
+					      int64_t (*now_us)(void), struct weir_diag **dg);
 void weir_core_fini(struct weir_core *co);
 void weir_core_log(const struct weir_core *co, int level, const char *fmt, ...) WEIR_PRINTF(3, 4);
 /* Prints the head (before the run) or foot (after it, with the number of rows) of bare SELECTs. */
@@ -71,7 +71,7 @@ void weir_core_stats(const struct weir_core *co, struct weir_stats *out);
 
 /* streams.c: opens the source of scan s as its table's connector says; *live: it has no end. */
 WEIR_MUST_CHECK enum weir_err weir_source_open(struct weir_stream_log **out, const struct weir_core *co, uint32_t scan,
-                                               bool *live, struct weir_diag **dg);
+					       bool *live, struct weir_diag **dg);
 /* Folder of a table on recorded topics: its path, or what brokers=file:DIR says; NULL if it has none. */
 const char *weir_table_folder(const struct weir_core *co, const struct weir_table_def *def);
 

@@ -1,5 +1,6 @@
-/* driver.c: weir_driver_*: the whole engine on the caller's thread, topics in memory, time that moves only when told. What
- * `weir test` and tests run. The same feed, worker and snapshotter as engine.c, stepped in turn. @thread init, all of it */
+/* driver.c: weir_driver_*: the whole engine on the caller's thread, topics in memory, time that moves only when told.
+ * What `weir test` and tests run. The same feed, worker and snapshotter as engine.c, stepped in turn. @thread init, all
+ * of it */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -45,10 +46,10 @@ static enum weir_err memory_take(struct weir_stream_log *sl, uint32_t p, struct 
 	struct memory_record *mr = ms->waiting;
 	ms->waiting = NULL;
 	ms->unit = (struct weir_unit){.count = 1,
-	                              .records = &mr->r,
-	                              .bytes = mr->r.key_bytes + mr->r.value_bytes + mr->r.headers_bytes,
-	                              .memory = sizeof *mr,
-	                              .next_offset = mr->r.offset + 1};
+				      .records = &mr->r,
+				      .bytes = mr->r.key_bytes + mr->r.value_bytes + mr->r.headers_bytes,
+				      .memory = sizeof *mr,
+				      .next_offset = mr->r.offset + 1};
 	*out = &ms->unit;
 	return WEIR_OK;
 }
@@ -96,9 +97,9 @@ static void memory_close(struct weir_stream_log *sl)
 	free(ms);
 }
 
-static const struct weir_stream_ops memory_stream_ops = {memory_partitions, memory_peek,     memory_take,
-                                                         memory_release,    memory_seek,     memory_range,
-                                                         memory_event_fd,   memory_topic,    memory_close};
+static const struct weir_stream_ops memory_stream_ops = {memory_partitions, memory_peek,  memory_take,
+							 memory_release,    memory_seek,  memory_range,
+							 memory_event_fd,   memory_topic, memory_close};
 
 /* ---- a log in memory: results wait in order until popped, changelogs are not kept ---- */
 
@@ -123,7 +124,7 @@ struct memory_log {
 };
 
 static enum weir_err log_topic(struct weir_log *lg, const struct weir_topic_spec *spec, uint32_t *topic,
-                               uint32_t *partitions, struct weir_diag **dg)
+			       uint32_t *partitions, struct weir_diag **dg)
 {
 	struct memory_log *ml = (struct memory_log *)lg;
 	*partitions = spec->kind == WEIR_TOPIC_CHANGELOG ? spec->partitions : 1;
@@ -154,7 +155,7 @@ static const void *put(uint8_t **at, const void *data, size_t bytes)
 }
 
 static enum weir_err log_append(struct weir_log *lg, uint32_t topic, uint32_t partition, const struct weir_out *r,
-                                struct weir_diag **dg)
+				struct weir_diag **dg)
 {
 	struct memory_topic *mt = &((struct memory_log *)lg)->topics[topic];
 	(void)partition;
@@ -190,8 +191,8 @@ static enum weir_err log_commit(struct weir_log *lg, uint64_t epoch, struct weir
 }
 
 static enum weir_err log_read(struct weir_log *lg, uint32_t topic, uint32_t partition,
-                              enum weir_err (*each)(void *ctx, const struct weir_record *r, struct weir_diag **dg), void *ctx,
-                              struct weir_diag **dg)
+			      enum weir_err (*each)(void *ctx, const struct weir_record *r, struct weir_diag **dg),
+			      void *ctx, struct weir_diag **dg)
 {
 	(void)lg;
 	(void)topic;
@@ -224,10 +225,10 @@ static void log_close(struct weir_log *lg)
 }
 
 static const struct weir_log_ops memory_log_ops = {log_topic, log_append, log_cut,  log_commit,
-                                                   log_read,  log_epoch,  log_close};
+						   log_read,  log_epoch,  log_close};
 
 static enum weir_err open_memory_log(void *ctx, const char *home, const char *app, struct weir_log **out,
-                                     struct weir_diag **dg)
+				     struct weir_diag **dg)
 {
 	(void)ctx;
 	(void)home;
@@ -256,7 +257,7 @@ static int64_t virtual_now(void)
 }
 
 enum weir_err weir_driver_create(struct weir_driver **out, struct weir_topology *tp, struct weir_conf *cf,
-                                 struct weir_diag **diag)
+				 struct weir_diag **diag)
 {
 	struct weir_driver *dr = weir_xcalloc(1, sizeof *dr);
 	struct weir_core *co = &dr->core;
@@ -325,8 +326,8 @@ static bool names_topic(const char *list, const char *topic)
 	return false;
 }
 
-enum weir_err weir_driver_push(struct weir_driver *dr, const char *topic, struct weir_slice key, struct weir_slice value,
-                               int64_t timestamp_ms, struct weir_diag **diag)
+enum weir_err weir_driver_push(struct weir_driver *dr, const char *topic, struct weir_slice key,
+			       struct weir_slice value, int64_t timestamp_ms, struct weir_diag **diag)
 {
 	struct weir_core *co = &dr->core;
 	bool found = false;

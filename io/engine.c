@@ -1,5 +1,5 @@
-/* engine.c: weir_engine_*: the threads of a run. The only file that starts threads of weir's own: the caller's thread is io,
- * one thread per worker, one snapshotter. Each loop is: step; nothing moved for 20 us: sleep until woken. */
+/* engine.c: weir_engine_*: the threads of a run. The only file that starts threads of weir's own: the caller's thread
+ * is io, one thread per worker, one snapshotter. Each loop is: step; nothing moved for 20 us: sleep until woken. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@ struct engine_thread {
 
 struct weir_engine {
 	struct weir_core core;
-	_Atomic int stops;        /* how often weir_engine_stop was called */
-	_Atomic bool abort;       /* threads leave at once */
+	_Atomic int stops;  /* how often weir_engine_stop was called */
+	_Atomic bool abort; /* threads leave at once */
 	_Atomic bool snap_failed;
 	struct weir_diag *snap_diag; /* @writer snap, read after join */
 	enum weir_err snap_err;
@@ -38,14 +38,15 @@ static int64_t now_us(void)
 	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
-static enum weir_err open_log(void *ctx, const char *home, const char *app, struct weir_log **out, struct weir_diag **dg)
+static enum weir_err open_log(void *ctx, const char *home, const char *app, struct weir_log **out,
+			      struct weir_diag **dg)
 {
 	(void)ctx;
 	return weir_recorded_log_open(out, home, app, dg);
 }
 
 enum weir_err weir_engine_create(struct weir_engine **out, struct weir_topology *tp, struct weir_conf *cf,
-                                 struct weir_diag **diag)
+				 struct weir_diag **diag)
 {
 	struct weir_engine *en = calloc(1, sizeof *en);
 	if (!en) {
@@ -206,7 +207,7 @@ static void pin(struct weir_engine *en, uint32_t w, pthread_attr_t *attr)
 	const struct weir_settings *st = &en->core.settings;
 	uint32_t count = (uint32_t)CPU_COUNT(&st->worker_cpus);
 	bool pinned = count > 0 && (st->worker_cpus_set ? count >= en->core.worker_count
-	                                                : st->cpu_count >= en->core.worker_count + 2);
+							: st->cpu_count >= en->core.worker_count + 2);
 	cpu_set_t set = st->worker_cpus;
 	if (pinned) {
 		CPU_ZERO(&set);
@@ -252,7 +253,8 @@ static void join_threads(struct weir_engine *en)
 	for (uint32_t i = 0; en->threads && i <= en->core.worker_count; i++) {
 		if (!en->threads[i].started)
 			continue;
-		weir_park_wake(i < en->core.worker_count ? &en->core.workers[i]->park : weir_snapshot_park(en->core.snapshot));
+		weir_park_wake(i < en->core.worker_count ? &en->core.workers[i]->park
+							 : weir_snapshot_park(en->core.snapshot));
 		pthread_join(en->threads[i].id, NULL);
 	}
 }
@@ -268,7 +270,8 @@ static enum weir_err io_loop(struct weir_engine *en, struct weir_diag **dg)
 		if (atomic_load_explicit(&en->snap_failed, memory_order_acquire))
 			return WEIR_OK; /* its error is reported after the join */
 		if (aborted(en))
-			return weir_diag_set(dg, WEIR_E_STOPPED, "stopped by a second signal: what was not committed is given up");
+			return weir_diag_set(dg, WEIR_E_STOPPED,
+					     "stopped by a second signal: what was not committed is given up");
 		enum weir_err err = weir_feed_step(fd, &moved, &wait_ms, dg);
 		weir_reader_quiescent();
 		if (err != WEIR_OK)
@@ -281,10 +284,12 @@ static enum weir_err io_loop(struct weir_engine *en, struct weir_diag **dg)
 			continue;
 		weir_park_prepare(pk);
 		err = weir_feed_step(fd, &moved, &wait_ms, dg);
-		if (err != WEIR_OK || moved || weir_feed_done(fd) || atomic_load_explicit(&en->snap_failed, memory_order_acquire))
+		if (err != WEIR_OK || moved || weir_feed_done(fd) ||
+		    atomic_load_explicit(&en->snap_failed, memory_order_acquire))
 			weir_park_cancel(pk);
 		else
-			weir_reader_offline(), weir_park_wait(pk, wait_ms < 0 || wait_ms > 100 ? 100 : wait_ms, weir_feed_event_fd(fd));
+			weir_reader_offline(), weir_park_wait(pk, wait_ms < 0 || wait_ms > 100 ? 100 : wait_ms,
+							      weir_feed_event_fd(fd));
 		weir_reader_online();
 		if (err != WEIR_OK)
 			return err;
@@ -300,18 +305,19 @@ enum weir_err weir_engine_run(struct weir_engine *en, struct weir_diag **diag)
 	for (uint32_t i = 0; i < weir_conf_warning_count(co->cf); i++)
 		weir_core_log(co, 4, "%s", weir_conf_warning(co->cf, i));
 	if (co->consumed) {
-		weir_core_log(co, 5, "the input of %s is wholly consumed: nothing to do. To start over: weir reset %s %s --execute", co->app,
-		              co->app, co->home ? co->home : "DIR");
+		weir_core_log(
+			co, 5,
+			"the input of %s is wholly consumed: nothing to do. To start over: weir reset %s %s --execute",
+			co->app, co->app, co->home ? co->home : "DIR");
 		return WEIR_OK;
 	}
 	if (co->restored.found)
-		weir_core_log(co, 5, "resuming at epoch %llu, after %llu records", (unsigned long long)co->restored.epoch,
-		              (unsigned long long)co->restored.records);
+		weir_core_log(co, 5, "resuming at epoch %llu, after %llu records",
+			      (unsigned long long)co->restored.epoch, (unsigned long long)co->restored.records);
 	weir_core_print_frame(co, true, 0);
 	en->start_us = now_us();
 	enum weir_err err = start_threads(en, &dg);
-	if (err == WEIR_OK)
-	{
+	if (err == WEIR_OK) {
 		weir_reader_register(); /* io routes batches by the slot map */
 		err = io_loop(en, &dg);
 		weir_reader_unregister();

@@ -57,6 +57,8 @@ struct weir_feed {
 	uint64_t point_bytes;
 	int64_t commit_records;     /* since the last barrier */
 	int64_t commit_us, emit_us; /* when the last was made */
+	int64_t all_idle_us;        /* idle_wall: up to when time has been moved on; 0: some partition is not idle */
+	int64_t advance_ms;         /* what the next order point moves time on by */
 	/* a control on its way to every worker */
 	bool sending;
 	struct weir_input control;
@@ -266,7 +268,9 @@ static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close
 					  .epoch = pt->epoch,
 					  .last = last,
 					  .close_all = close_all,
+					  .advance_by = fd->advance_ms,
 					  .advance_to = advance};
+	fd->advance_ms = 0;
 	fd->last_sent = last;
 	fd->sending = true;
 	fd->sent_to = 0;
@@ -446,6 +450,29 @@ static bool commit_due(const struct weir_feed *fd)
 	return fd->cf.commit_records > 0 && fd->commit_records >= fd->cf.commit_records;
 }
 
+/* idle.advance=wall: once every partition is idle, each emit interval moves time on by what has passed. */
+static bool wall_due(struct weir_feed *fd)
+{
+	if (!fd->cf.live || !fd->cf.idle_wall)
+		return false;
+	bool idle = fd->part_count > 0 && fd->bound_count < fd->part_count;
+	for (uint32_t p = 0; p < fd->part_count && idle; p++)
+		idle = fd->part[p].idle_told || fd->part[p].bound_told;
+	int64_t now = fd->cf.now_us();
+	if (!idle) {
+		fd->all_idle_us = 0;
+		return false;
+	}
+	if (!fd->all_idle_us)
+		fd->all_idle_us = now;
+	int64_t passed = (now - fd->all_idle_us) / 1000;
+	if (passed < fd->cf.emit_ms)
+		return false;
+	fd->advance_ms += passed;
+	fd->all_idle_us += passed * 1000;
+	return true;
+}
+
 static bool point_due(const struct weir_feed *fd)
 {
 	if (fd->point_records >= fd->cf.point_records || fd->point_bytes >= fd->cf.point_bytes)
@@ -465,7 +492,8 @@ static bool points(struct weir_feed *fd, bool *due)
 		fd->asked = false;
 		return true;
 	}
-	if (point_due(fd) || (stop && (fd->cf.live || fd->records == 0 || fd->point_records == 0))) {
+	if (point_due(fd) || fd->advance_ms > 0 || wall_due(fd) ||
+	    (stop && (fd->cf.live || fd->records == 0 || fd->point_records == 0))) {
 		bool full = state_bytes(fd) + FEED_STATE_MARGIN > fd->cf.memory_max - fd->cf.memory_max / 4;
 		bool last = stop || full;
 		if (!make_point(fd, last || commit_due(fd), last, false, WEIR_TIME_UNSET))

@@ -17,24 +17,26 @@ struct weir_feed_conf {
 	uint32_t input_capacity; /* inputs outstanding per worker */
 	uint32_t points;         /* order points in flight: at most a worker's bundles */
 	struct weir_snapshot *snapshot;
-	const int64_t *start;    /* per global partition: offset to start at, -1: the stream's own start */
-	uint64_t records, bytes; /* read in earlier runs */
-	uint64_t epoch;          /* of the last marker */
-	int64_t point_records;   /* an order point every so many records */
-	uint64_t point_bytes;    /* or bytes */
-	int64_t commit_records;  /* bounded: a barrier every so many records; 0: only at the end */
+	const int64_t *start;                /* per global partition: offset to start at, -1: the stream's own start */
+	uint64_t records, bytes;             /* read in earlier runs */
+	uint64_t epoch;                      /* of the last marker */
+	int64_t point_records;               /* an order point every so many records */
+	uint64_t point_bytes;                /* or bytes */
+	int64_t commit_records;              /* bounded: a barrier every so many records; 0: only at the end */
 	int64_t commit_ms, emit_ms, idle_ms; /* live */
-	bool live;               /* some input is read without a bound */
-	bool keep_windows;       /* end.of.input=keep */
+	bool idle_wall;                      /* idle.advance=wall: time goes on when every partition is idle */
+	bool live;                           /* some input is read without a bound */
+	bool keep_windows;                   /* end.of.input=keep */
 	uint32_t epochs_in_flight;
-	int64_t rate;            /* records a second, 0: no limit */
+	int64_t rate; /* records a second, 0: no limit */
 	uint64_t memory_max;
-	uint32_t poll_records;   /* largest batch, 0: 1,024. For tests: a smaller hand-over must not change any output */
+	uint32_t poll_records; /* largest batch, 0: 1,024. For tests: a smaller hand-over must not change any output */
 	int64_t (*now_us)(void); /* monotonic */
 };
 
 struct weir_feed;
-WEIR_MUST_CHECK enum weir_err weir_feed_create(struct weir_feed **out, const struct weir_feed_conf *cf, struct weir_diag **dg);
+WEIR_MUST_CHECK enum weir_err weir_feed_create(struct weir_feed **out, const struct weir_feed_conf *cf,
+					       struct weir_diag **dg);
 void weir_feed_destroy(struct weir_feed *fd);
 /* Does what can be done now; *moved says whether anything was, *wait_ms (when nothing was) how long at most until time
  * itself gives something to do, -1: for ever. */
@@ -43,13 +45,14 @@ WEIR_MUST_CHECK enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, 
 void weir_feed_stop(struct weir_feed *fd);
 /* The last order point is written (and committed), and every input has come back. */
 bool weir_feed_done(const struct weir_feed *fd);
-/* An order point now, for the driver: advance moves every partition's time (WEIR_TIME_UNSET: not); last ends the run. */
+/* An order point now, for the driver: advance moves every partition's time (WEIR_TIME_UNSET: not); last ends the run.
+ */
 void weir_feed_point(struct weir_feed *fd, int64_t advance, bool barrier, bool last, bool close_all);
 /* Why the run ended early: WEIR_OK, or WEIR_E_STATE when state outgrew memory.max (dg says so). */
 enum weir_err weir_feed_result(const struct weir_feed *fd, struct weir_diag **dg);
 uint64_t weir_feed_records(const struct weir_feed *fd); /* read by this run. @thread any */
 uint64_t weir_feed_bytes(const struct weir_feed *fd);
-uint64_t weir_feed_memory(const struct weir_feed *fd);  /* in flight now. @thread any */
+uint64_t weir_feed_memory(const struct weir_feed *fd); /* in flight now. @thread any */
 struct weir_park *weir_feed_park(struct weir_feed *fd);
 /* A descriptor that becomes readable when a followed file grew, or -1. */
 int weir_feed_event_fd(const struct weir_feed *fd);

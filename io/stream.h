@@ -6,15 +6,15 @@
 #include "hotpath/core/batch.h"
 #include "hotpath/core/diag.h"
 
-/* One stored batch (recorded) or one poll's messages of one partition (Kafka): the merge unit. Records lie in memory that
- * lives until release; every slice is readable WEIR_PAYLOAD_PAD bytes beyond its end. */
+/* One stored batch (recorded) or one poll's messages of one partition (Kafka): the merge unit. Records lie in memory
+ * that lives until release; every slice is readable WEIR_PAYLOAD_PAD bytes beyond its end. */
 struct weir_unit {
 	uint32_t partition;
-	uint32_t count;              /* may be 0: only control records, or all aborted */
+	uint32_t count; /* may be 0: only control records, or all aborted */
 	struct weir_record *records;
-	uint64_t bytes;              /* uncompressed payload bytes: keys + values + headers */
-	uint64_t memory;             /* bytes this unit holds until release, for the in-flight budget */
-	int64_t next_offset;         /* where reading goes on after this unit */
+	uint64_t bytes;      /* uncompressed payload bytes: keys + values + headers */
+	uint64_t memory;     /* bytes this unit holds until release, for the in-flight budget */
+	int64_t next_offset; /* where reading goes on after this unit */
 };
 
 enum weir_poll {
@@ -27,8 +27,8 @@ enum weir_poll {
 struct weir_stream_log;
 struct weir_stream_ops {
 	uint32_t (*partitions)(const struct weir_stream_log *sl);
-	/* Where the next unit of partition p starts in time: the merge key (the stored batch's base timestamp; its maximum
-	 * where attribute bit 6 is set). Cheap: reads a header at most. */
+	/* Where the next unit of partition p starts in time: the merge key (the stored batch's base timestamp; its
+	 * maximum where attribute bit 6 is set). Cheap: reads a header at most. */
 	enum weir_poll (*peek)(struct weir_stream_log *sl, uint32_t p, int64_t *first_ts, struct weir_diag **dg);
 	/* Takes that unit: CRC checked, inflated, walked into records, control and aborted records left out. */
 	enum weir_err (*take)(struct weir_stream_log *sl, uint32_t p, struct weir_unit **out, struct weir_diag **dg);
@@ -40,7 +40,8 @@ struct weir_stream_ops {
 	void (*range)(struct weir_stream_log *sl, uint32_t p, int64_t *first, int64_t *end);
 	/* A descriptor that becomes readable when an empty partition may have data (inotify), or -1: poll by time. */
 	int (*event_fd)(const struct weir_stream_log *sl);
-	const char *(*topic)(const struct weir_stream_log *sl, uint32_t p, uint32_t *partition); /* name and number in its topic */
+	const char *(*topic)(const struct weir_stream_log *sl, uint32_t p,
+			     uint32_t *partition); /* name and number in its topic */
 	void (*close)(struct weir_stream_log *sl);
 };
 struct weir_stream_log {

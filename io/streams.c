@@ -9,28 +9,35 @@
 #include "io/recorded/recorded.h"
 
 static enum weir_err parse_startup(const char *table, const char *option, const char *mode, const char *timestamp,
-                                   const char *offsets, enum weir_startup *out, int64_t *ts, struct weir_diag **dg)
+				   const char *offsets, enum weir_startup *out, int64_t *ts, struct weir_diag **dg)
 {
 	static const struct {
 		const char *name;
 		enum weir_startup startup;
-	} modes[] = {{"earliest-offset", WEIR_STARTUP_EARLIEST}, {"group-offsets", WEIR_STARTUP_EARLIEST},
-	             {"latest-offset", WEIR_STARTUP_LATEST},     {"timestamp", WEIR_STARTUP_TIMESTAMP},
-	             {"specific-offsets", WEIR_STARTUP_OFFSETS}};
+	} modes[] = {{"earliest-offset", WEIR_STARTUP_EARLIEST},
+		     {"group-offsets", WEIR_STARTUP_EARLIEST},
+		     {"latest-offset", WEIR_STARTUP_LATEST},
+		     {"timestamp", WEIR_STARTUP_TIMESTAMP},
+		     {"specific-offsets", WEIR_STARTUP_OFFSETS}};
 	for (size_t i = 0; i < WEIR_COUNT_OF(modes); i++) {
 		if (strcmp(mode, modes[i].name) != 0)
 			continue;
 		*out = modes[i].startup;
 		if (*out == WEIR_STARTUP_OFFSETS && !offsets)
-			return weir_diag_set(dg, WEIR_E_CONF, "table %s: '%s' = 'specific-offsets' needs '%s.specific-offsets'", table, option,
-			                     strcmp(option, "scan.bounded.mode") == 0 ? "scan.bounded" : "scan.startup");
+			return weir_diag_set(
+				dg, WEIR_E_CONF, "table %s: '%s' = 'specific-offsets' needs '%s.specific-offsets'",
+				table, option,
+				strcmp(option, "scan.bounded.mode") == 0 ? "scan.bounded" : "scan.startup");
 		if (*out == WEIR_STARTUP_TIMESTAMP) {
 			char *end;
 			errno = 0;
 			*ts = timestamp ? strtoll(timestamp, &end, 10) : 0;
 			if (!timestamp || errno || *end)
-				return weir_diag_set(dg, WEIR_E_CONF, "table %s: '%s' = 'timestamp' needs '%s.timestamp-millis', a number", table,
-				                     option, strcmp(option, "scan.bounded.mode") == 0 ? "scan.bounded" : "scan.startup");
+				return weir_diag_set(
+					dg, WEIR_E_CONF,
+					"table %s: '%s' = 'timestamp' needs '%s.timestamp-millis', a number", table,
+					option,
+					strcmp(option, "scan.bounded.mode") == 0 ? "scan.bounded" : "scan.startup");
 		}
 		return WEIR_OK;
 	}
@@ -55,23 +62,23 @@ static uint32_t split_topics(struct weir_mem *m, const char *list, const char **
 }
 
 static enum weir_err open_recorded(struct weir_stream_log **out, const struct weir_core *co,
-                                   const struct weir_table_def *def, const char *path, bool *live, struct weir_diag **dg)
+				   const struct weir_table_def *def, const char *path, bool *live,
+				   struct weir_diag **dg)
 {
 	const struct weir_table_options *to = &def->options;
 	struct weir_mem m = {0};
 	const char **topics = NULL;
-	struct weir_recorded_source_spec spec = {.path = path,
-	                                         .topic_pattern = to->topic_pattern,
-	                                         .bounded = WEIR_STARTUP_LATEST,
-	                                         .startup_offsets = to->scan_startup_offsets,
-	                                         .bounded_offsets = to->scan_bounded_offsets,
-	                                         .damaged_skip = to->scan_damaged && strcmp(to->scan_damaged, "skip") == 0,
-	                                         .open_transaction_abort =
-	                                                 to->scan_end_of_file && strcmp(to->scan_end_of_file, "abort") == 0,
-	                                         .read_uncommitted = to->isolation_level &&
-	                                                             strcmp(to->isolation_level, "read_uncommitted") == 0,
-	                                         .batch_bytes_max = (uint32_t)co->settings.batch_bytes_max,
-	                                         .record_bytes_max = (uint32_t)co->settings.record_bytes_max};
+	struct weir_recorded_source_spec spec = {
+		.path = path,
+		.topic_pattern = to->topic_pattern,
+		.bounded = WEIR_STARTUP_LATEST,
+		.startup_offsets = to->scan_startup_offsets,
+		.bounded_offsets = to->scan_bounded_offsets,
+		.damaged_skip = to->scan_damaged && strcmp(to->scan_damaged, "skip") == 0,
+		.open_transaction_abort = to->scan_end_of_file && strcmp(to->scan_end_of_file, "abort") == 0,
+		.read_uncommitted = to->isolation_level && strcmp(to->isolation_level, "read_uncommitted") == 0,
+		.batch_bytes_max = (uint32_t)co->settings.batch_bytes_max,
+		.record_bytes_max = (uint32_t)co->settings.record_bytes_max};
 	if (!to->topic_pattern) {
 		spec.topic_count = split_topics(&m, to->topic ? to->topic : def->name, &topics);
 		spec.topics = topics;
@@ -79,13 +86,14 @@ static enum weir_err open_recorded(struct weir_stream_log **out, const struct we
 	enum weir_err err = WEIR_OK;
 	if (to->scan_startup_mode)
 		err = parse_startup(def->name, "scan.startup.mode", to->scan_startup_mode, to->scan_startup_timestamp,
-		                    to->scan_startup_offsets, &spec.startup, &spec.startup_ts, dg);
+				    to->scan_startup_offsets, &spec.startup, &spec.startup_ts, dg);
 	if (err == WEIR_OK && to->scan_bounded_mode) {
 		if (strcmp(to->scan_bounded_mode, "unbounded") == 0)
 			spec.unbounded = true;
 		else
-			err = parse_startup(def->name, "scan.bounded.mode", to->scan_bounded_mode, to->scan_bounded_timestamp,
-			                    to->scan_bounded_offsets, &spec.bounded, &spec.bounded_ts, dg);
+			err = parse_startup(def->name, "scan.bounded.mode", to->scan_bounded_mode,
+					    to->scan_bounded_timestamp, to->scan_bounded_offsets, &spec.bounded,
+					    &spec.bounded_ts, dg);
 	}
 	*live = spec.unbounded;
 	if (err == WEIR_OK)
@@ -95,7 +103,7 @@ static enum weir_err open_recorded(struct weir_stream_log **out, const struct we
 }
 
 enum weir_err weir_source_open(struct weir_stream_log **out, const struct weir_core *co, uint32_t scan, bool *live,
-                               struct weir_diag **dg)
+			       struct weir_diag **dg)
 {
 	const struct weir_plan_scan *sc = &co->plan->scans[scan];
 	const struct weir_table_def *def = sc->table;
@@ -108,22 +116,23 @@ enum weir_err weir_source_open(struct weir_stream_log **out, const struct weir_c
 		if (path)
 			return open_recorded(out, co, def, path, live, dg);
 		return weir_diag_set(dg, WEIR_E_CONF,
-		                     "source %s: Kafka brokers are not supported by this build; use 'connector' = 'recorded' with 'path', or "
-		                     "-b file:DIR",
-		                     def->name);
+				     "source %s: Kafka brokers are not supported by this build; use 'connector' = "
+				     "'recorded' with 'path', or "
+				     "-b file:DIR",
+				     def->name);
 	}
 	case WEIR_CONNECTOR_DATAGEN:
 		*live = def->options.datagen_rows < 0;
 		return weir_datagen_open(out, &(struct weir_datagen_spec){.table = def}, dg);
 	case WEIR_CONNECTOR_FILESYSTEM:
-		return weir_filesystem_open(out,
-		                            &(struct weir_filesystem_spec){.path = def->options.path,
-		                                                           .format = &sc->value_format,
-		                                                           .record_bytes_max =
-		                                                                   (uint32_t)co->settings.record_bytes_max},
-		                            dg);
+		return weir_filesystem_open(
+			out,
+			&(struct weir_filesystem_spec){.path = def->options.path,
+						       .format = &sc->value_format,
+						       .record_bytes_max = (uint32_t)co->settings.record_bytes_max},
+			dg);
 	default:
 		return weir_diag_set(dg, WEIR_E_PLAN, "table %s: connector %s cannot be read from", def->name,
-		                     weir_connector_name(def->options.connector));
+				     weir_connector_name(def->options.connector));
 	}
 }

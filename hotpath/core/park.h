@@ -2,8 +2,8 @@
  *
  *   sleeper: weir_park_prepare; look again; weir_park_wait (or weir_park_cancel)
  *   waker:   publish to a ring, then weir_park_wake
- * Either the sleeper's second look sees the publication, or the waker sees the flag: both sides put a full fence between
- * their store and their load. A wake of a thread that is awake costs a fence and a load, no system call. */
+ * Either the sleeper's second look sees the publication, or the waker sees the flag: both sides put a full fence
+ * between their store and their load. A wake of a thread that is awake costs a fence and a load, no system call. */
 #ifndef WEIR_CORE_PARK_H
 #define WEIR_CORE_PARK_H
 

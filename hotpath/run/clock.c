@@ -1,7 +1,7 @@
 /* clock.c: the minimum over partitions and upstream slots (clock.h). @thread worker
  *
- * Everything is recomputed from the inputs' times, O(partitions) a fragment of up to 1024 records: with the partitions of
- * a usual topic that is far below a nanosecond a record, and there is no cached minimum to go stale. */
+ * Everything is recomputed from the inputs' times, O(partitions) a fragment of up to 1024 records: with the partitions
+ * of a usual topic that is far below a nanosecond a record, and there is no cached minimum to go stale. */
 #include "hotpath/run/clock.h"
 
 #include <stdlib.h>
@@ -86,8 +86,8 @@ static int64_t *task_at(const struct weir_times *tm, uint32_t stage, uint32_t sl
 
 /* Minimum (or, with task.time=max, maximum) over what feeds (stage, slot) and still counts, without partition skip_part
  * and without upstream slot skip_from of skip_branch. INT64_MAX (max: UNSET) if nothing counts. */
-static int64_t fold(const struct weir_times *tm, uint32_t stage, uint32_t slot, uint32_t skip_part, uint32_t skip_branch,
-                    uint32_t skip_from)
+static int64_t fold(const struct weir_times *tm, uint32_t stage, uint32_t slot, uint32_t skip_part,
+		    uint32_t skip_branch, uint32_t skip_from)
 {
 	const struct weir_plan *pl = tm->pl;
 	const struct weir_plan_stage *st = &pl->stages[stage];
@@ -124,15 +124,15 @@ static int64_t fold(const struct weir_times *tm, uint32_t stage, uint32_t slot, 
 struct weir_clock weir_times_clock(const struct weir_times *tm, uint32_t stage, uint32_t slot, uint32_t part)
 {
 	return (struct weir_clock){.before = *task_at(tm, stage, slot),
-	                           .others = fold(tm, stage, slot, part, UINT32_MAX, 0),
-	                           .part = tm->part[part]};
+				   .others = fold(tm, stage, slot, part, UINT32_MAX, 0),
+				   .part = tm->part[part]};
 }
 
 struct weir_clock weir_times_clock_up(const struct weir_times *tm, uint32_t stage, uint32_t branch, uint32_t from)
 {
 	return (struct weir_clock){.before = *task_at(tm, stage, 0),
-	                           .others = fold(tm, stage, 0, UINT32_MAX, branch, from),
-	                           .part = tm->up[branch].time[from]};
+				   .others = fold(tm, stage, 0, UINT32_MAX, branch, from),
+				   .part = tm->up[branch].time[from]};
 }
 
 /* The largest time seen by anything that feeds (stage, slot), idle or not: what counts once everything is idle. */
@@ -203,6 +203,13 @@ void weir_times_event(struct weir_times *tm, uint32_t part, enum weir_event even
 {
 	tm->out[part] = event != WEIR_EVENT_BACK;
 	tm->bound[part] = event == WEIR_EVENT_BOUND;
+}
+
+void weir_times_advance_by(struct weir_times *tm, int64_t ms)
+{
+	for (uint32_t p = 0; p < tm->pl->partition_count; p++)
+		if (tm->part[p] != WEIR_TIME_UNSET)
+			tm->part[p] += ms;
 }
 
 void weir_times_advance_all(struct weir_times *tm, int64_t ms)

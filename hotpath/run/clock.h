@@ -1,5 +1,5 @@
-/* clock.h: task time as one worker knows it (design.md section 3): the times of source partitions and upstream slots, and
- * for each stage the minimum that it judges lateness by. @thread worker, all of it */
+/* clock.h: task time as one worker knows it (design.md section 3): the times of source partitions and upstream slots,
+ * and for each stage the minimum that it judges lateness by. @thread worker, all of it */
 #ifndef WEIR_RUN_CLOCK_H
 #define WEIR_RUN_CLOCK_H
 
@@ -24,6 +24,8 @@ void weir_times_advance(struct weir_times *tm, uint32_t scan, uint32_t part, int
 /* Upstream slot `from` has handed on everything up to stage_time. */
 void weir_times_advance_up(struct weir_times *tm, uint32_t branch, uint32_t from, int64_t stage_time, bool out);
 void weir_times_event(struct weir_times *tm, uint32_t part, enum weir_event event);
+/* Moves every partition that has a time on by ms: all are idle and the wall clock goes on. */
+void weir_times_advance_by(struct weir_times *tm, int64_t ms);
 /* Moves every partition to at least ms (the test driver). */
 void weir_times_advance_all(struct weir_times *tm, int64_t ms);
 /* Brings the stage's task times up to its inputs. At order points, before it closes anything. */

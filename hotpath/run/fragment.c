@@ -1,13 +1,13 @@
-/* fragment.c: decode, event time, filter, project, key: stage 0 of a batch, and the same for rows that leave a state for
- * another one (fragment.h). @thread worker */
+/* fragment.c: decode, event time, filter, project, key: stage 0 of a batch, and the same for rows that leave a state
+ * for another one (fragment.h). @thread worker */
 #include "hotpath/run/fragment.h"
 
 #include <stdlib.h>
 
 #include "hotpath/core/hash.h"
 
-static enum weir_err branches_create(struct weir_fragment *fr, const struct weir_fragment_conf *cf, const uint32_t *branches,
-                                     uint32_t count, struct weir_diag **dg)
+static enum weir_err branches_create(struct weir_fragment *fr, const struct weir_fragment_conf *cf,
+				     const uint32_t *branches, uint32_t count, struct weir_diag **dg)
 {
 	const struct weir_plan *pl = cf->plan;
 	fr->branches = weir_xcalloc(count + 1, sizeof *fr->branches);
@@ -31,7 +31,7 @@ static enum weir_err branches_create(struct weir_fragment *fr, const struct weir
 }
 
 enum weir_err weir_fragment_create_scan(struct weir_fragment **out, const struct weir_fragment_conf *cf, uint32_t scan,
-                                        struct weir_diag **dg)
+					struct weir_diag **dg)
 {
 	const struct weir_plan_scan *sc = &cf->plan->scans[scan];
 	struct weir_fragment *fr = weir_xcalloc(1, sizeof *fr);
@@ -44,11 +44,11 @@ enum weir_err weir_fragment_create_scan(struct weir_fragment **out, const struct
 		fr->col_ptrs[c] = &fr->cols[c];
 	}
 	/* The value is decoded even when no column is read: a malformed record is refused whatever a query reads. */
-	enum weir_err err = weir_decoder_create(&fr->value_decoder, &sc->value_format, sc->value_fields, sc->value_count,
-	                                        sc->all_fields, sc->all_count, false, dg);
+	enum weir_err err = weir_decoder_create(&fr->value_decoder, &sc->value_format, sc->value_fields,
+						sc->value_count, sc->all_fields, sc->all_count, false, dg);
 	if (err == WEIR_OK && sc->key_count)
-		err = weir_decoder_create(&fr->key_decoder, &sc->key_format, sc->key_fields, sc->key_count, sc->key_fields,
-		                          sc->key_count, true, dg);
+		err = weir_decoder_create(&fr->key_decoder, &sc->key_format, sc->key_fields, sc->key_count,
+					  sc->key_fields, sc->key_count, true, dg);
 	if (err == WEIR_OK && sc->time)
 		err = weir_program_create(&fr->time_program, &sc->time, 1, dg);
 	if (err == WEIR_OK)
@@ -61,8 +61,8 @@ enum weir_err weir_fragment_create_scan(struct weir_fragment **out, const struct
 	return WEIR_OK;
 }
 
-enum weir_err weir_fragment_create_stage(struct weir_fragment **out, const struct weir_fragment_conf *cf, uint32_t stage,
-                                         struct weir_diag **dg)
+enum weir_err weir_fragment_create_stage(struct weir_fragment **out, const struct weir_fragment_conf *cf,
+					 uint32_t stage, struct weir_diag **dg)
 {
 	const struct weir_plan_stage *st = &cf->plan->stages[stage];
 	struct weir_fragment *fr = weir_xcalloc(1, sizeof *fr);
@@ -169,7 +169,7 @@ static struct weir_str headers_text(const struct weir_record *r, struct weir_scr
 		weir_buf_puts(&b, ":\"");
 		for (int64_t i = 0; i < vn; i += 3) {
 			uint32_t v = (uint32_t)value[i] << 16 | (i + 1 < vn ? (uint32_t)value[i + 1] << 8 : 0) |
-			             (i + 2 < vn ? value[i + 2] : 0);
+				     (i + 2 < vn ? value[i + 2] : 0);
 			weir_buf_put_byte(&b, (uint8_t)digits[v >> 18]);
 			weir_buf_put_byte(&b, (uint8_t)digits[(v >> 12) & 63]);
 			weir_buf_put_byte(&b, i + 1 < vn ? (uint8_t)digits[(v >> 6) & 63] : '=');
@@ -253,7 +253,9 @@ static void fill_time(struct weir_fragment *fr, const struct weir_plan_scan *sc)
 		int64_t t = fr->time[row];
 		if (WEIR_UNLIKELY(t < lowest || t > highest)) {
 			weir_row_errors_add(&fr->errors, row, WEIR_REASON_TIMESTAMP, UINT32_MAX, name,
-			                    t == INT64_MIN ? "no event time" : t < 0 ? "negative event time" : "event time out of range");
+					    t == INT64_MIN ? "no event time"
+					    : t < 0        ? "negative event time"
+							   : "event time out of range");
 			continue;
 		}
 		max = t > max ? t : max;
@@ -273,15 +275,16 @@ void weir_fragment_decode(struct weir_fragment *fr, const struct weir_plan *pl)
 	weir_sel_all(&fr->sel, in->count);
 	fr->value_decoder->decode(fr->value_decoder, in->records, &fr->sel, fr->cols, &fr->scratch, &fr->errors);
 	if (fr->key_decoder)
-		fr->key_decoder->decode(fr->key_decoder, in->records, &fr->sel, fr->cols + sc->value_count, &fr->scratch,
-		                        &fr->errors);
+		fr->key_decoder->decode(fr->key_decoder, in->records, &fr->sel, fr->cols + sc->value_count,
+					&fr->scratch, &fr->errors);
 	for (uint32_t i = 0; i < sc->meta_count; i++)
 		fill_meta(fr, sc->metas[i], &sc->meta_types[i], &fr->cols[sc->value_count + sc->key_count + i]);
 	fill_time(fr, sc);
 }
 
 /* weir_key_by: a record whose key columns are all NULL is refused. */
-static void reject_null_keys(struct weir_fragment_branch *fb, const struct weir_plan_stage *st, struct weir_row_errors *errors)
+static void reject_null_keys(struct weir_fragment_branch *fb, const struct weir_plan_stage *st,
+			     struct weir_row_errors *errors)
 {
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < fb->sel.count; i++) {
@@ -290,14 +293,16 @@ static void reject_null_keys(struct weir_fragment_branch *fb, const struct weir_
 		for (uint32_t k = 0; k < st->key_count && all_null; k++)
 			all_null = weir_col_is_null(fb->out[k], row);
 		if (all_null)
-			weir_row_errors_add(errors, row, WEIR_REASON_NULL_KEY, UINT32_MAX, st->column_names[0], "every key column is NULL");
+			weir_row_errors_add(errors, row, WEIR_REASON_NULL_KEY, UINT32_MAX, st->column_names[0],
+					    "every key column is NULL");
 		else
 			fb->sel.row[kept++] = (uint16_t)row;
 	}
 	fb->sel.count = kept;
 }
 
-static void reject_null_values(struct weir_fragment *fr, struct weir_fragment_branch *fb, struct weir_row_errors *errors)
+static void reject_null_values(struct weir_fragment *fr, struct weir_fragment_branch *fb,
+			       struct weir_row_errors *errors)
 {
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < fb->sel.count; i++) {
@@ -337,7 +342,7 @@ static void group_by_owner(struct weir_fragment_branch *fb, const struct weir_ro
 }
 
 uint32_t weir_fragment_run(struct weir_fragment *fr, const struct weir_fragment_conf *cf, uint32_t i,
-                           struct weir_row_errors *errors)
+			   struct weir_row_errors *errors)
 {
 	struct weir_fragment_branch *fb = &fr->branches[i];
 	const struct weir_plan_branch *br = &cf->plan->branches[fb->branch];

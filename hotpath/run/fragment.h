@@ -16,17 +16,18 @@ struct weir_fragment_conf {
 
 /* A fragment for batches of a scan: decodes and runs every branch of it that ends in a stage. @thread init */
 WEIR_MUST_CHECK enum weir_err weir_fragment_create_scan(struct weir_fragment **out, const struct weir_fragment_conf *cf,
-                                                        uint32_t scan, struct weir_diag **dg);
+							uint32_t scan, struct weir_diag **dg);
 /* A fragment for rows of a stage on their way to later stages. @thread init */
-WEIR_MUST_CHECK enum weir_err weir_fragment_create_stage(struct weir_fragment **out, const struct weir_fragment_conf *cf,
-                                                         uint32_t stage, struct weir_diag **dg);
+WEIR_MUST_CHECK enum weir_err weir_fragment_create_stage(struct weir_fragment **out,
+							 const struct weir_fragment_conf *cf, uint32_t stage,
+							 struct weir_diag **dg);
 void weir_fragment_destroy(struct weir_fragment *fr);
 
 /* Decodes fr->input: columns, event times, running maxima; bad records go to fr->errors and leave fr->sel. */
 void weir_fragment_decode(struct weir_fragment *fr, const struct weir_plan *pl);
-/* Runs branch i of fr->branches over fr->sel (stage 0) or all rows of fr->rows (later stages): filter, projection, keys,
- * slots, grouping by owner. Returns rows filtered out; failed rows are appended to errors. */
+/* Runs branch i of fr->branches over fr->sel (stage 0) or all rows of fr->rows (later stages): filter, projection,
+ * keys, slots, grouping by owner. Returns rows filtered out; failed rows are appended to errors. */
 uint32_t weir_fragment_run(struct weir_fragment *fr, const struct weir_fragment_conf *cf, uint32_t i,
-                           struct weir_row_errors *errors);
+			   struct weir_row_errors *errors);
 
 #endif

@@ -1,9 +1,9 @@
 /* point.c: order points (and barriers) of one worker. @thread worker
  *
- *   per level:  HAND ON   stages of the level, slot by slot: closed windows and changes leave; rows for later stages go out
- *                         as fragments, then one fragment that says "last" with the slot's stage time
- *               TAKE IN   the same slots of all workers, in (stage, slot) order: rows are applied to later stages
- *   at the end: barrier (packs, page images, marks), counters, and the bundle goes to snap
+ *   per level:  HAND ON   stages of the level, slot by slot: closed windows and changes leave; rows for later stages go
+ * out as fragments, then one fragment that says "last" with the slot's stage time TAKE IN   the same slots of all
+ * workers, in (stage, slot) order: rows are applied to later stages at the end: barrier (packs, page images, marks),
+ * counters, and the bundle goes to snap
  *
  * Windows leave only here, never between order points: lateness is judged per record by task time all the same, so the
  * rows are the same, and later stages see them in one fixed order. Each call does a bounded piece and returns. */
@@ -228,8 +228,10 @@ static bool take_in(struct weir_worker *w, struct weir_bundle *b)
 	for (uint32_t i = 0; i < fr->branch_count; i++) {
 		const struct weir_fragment_branch *fb = &fr->branches[i];
 		if (fr->rows.count && fb->start[w->cf.id + 1] > fb->start[w->cf.id]) {
-			struct weir_clock clock = weir_times_clock_up(w->times, pl->branches[fb->branch].target, fb->branch, fr->slot);
-			weir_worker_apply_rows(w, b, fr, fb, &clock);
+			struct weir_clock clock =
+				weir_times_clock_up(w->times, pl->branches[fb->branch].target, fb->branch, fr->slot);
+			weir_worker_apply_rows(w, b, fr, fb, &fb->keyed, fb->rows + fb->start[w->cf.id],
+					       fb->start[w->cf.id + 1] - fb->start[w->cf.id], &clock);
 		}
 		if (fr->last)
 			weir_times_advance_up(w->times, fb->branch, fr->slot, fr->stage_time, fr->out);
@@ -249,8 +251,8 @@ struct delta_ctx {
 	uint32_t stage;
 };
 
-static void delta_put(struct delta_ctx *dc, uint32_t slot, int kind, uint32_t number, uint32_t part, const uint8_t *body,
-                      uint32_t bytes)
+static void delta_put(struct delta_ctx *dc, uint32_t slot, int kind, uint32_t number, uint32_t part,
+		      const uint8_t *body, uint32_t bytes)
 {
 	struct weir_bundle *b = dc->b;
 	if (b->delta_count == b->delta_capacity) {
@@ -347,11 +349,14 @@ bool weir_point_step(struct weir_worker *w)
 		pt->active = true;
 		if (pd->input->advance_to != WEIR_TIME_UNSET)
 			weir_times_advance_all(w->times, pd->input->advance_to);
+		if (pd->input->advance_by > 0)
+			weir_times_advance_by(w->times, pd->input->advance_by);
 		pd->bundle->seq = pd->input->seq;
 		level_begin(w, 1);
 	}
 	bool moved = false;
-	/* A bounded piece: about as much work as one batch, so that the other side of the rings is served in between. */
+	/* A bounded piece: about as much work as one batch, so that the other side of the rings is served in between.
+	 */
 	for (int i = 0; i < 8; i++) {
 		bool step = false;
 		if (!pt->produced)

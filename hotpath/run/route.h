@@ -1,5 +1,5 @@
-/* route.h: which worker owns which slot: a map published by liburcu (QSBR flavour), so that slots can move while workers
- * read it. Workers are registered readers: quiescent between steps, offline before any wait.
+/* route.h: which worker owns which slot: a map published by liburcu (QSBR flavour), so that slots can move while
+ * workers read it. Workers are registered readers: quiescent between steps, offline before any wait.
  *
  *   reader  weir_route_owner()  between two quiescent states    @thread worker
  *   writer  weir_routes_publish(), which waits for every reader @thread init (and snap, once slots move) */

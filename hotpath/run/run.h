@@ -1,9 +1,9 @@
 /* run.h: what travels between the threads of a run, and who owns it when.
  *
  *   io    --weir_input-->    worker     one cut batch, an order point or an event; returned by ring when all is applied
- *   worker --weir_fragment--> worker    a decoded batch (stage 0) or rows of one slot (later stages), read-only for owners
- *   worker --weir_bundle-->  snap       everything one worker has for one order point
- *   io    --weir_point-->    snap       the order point itself: offsets, counts, whether it is a barrier
+ *   worker --weir_fragment--> worker    a decoded batch (stage 0) or rows of one slot (later stages), read-only for
+ * owners worker --weir_bundle-->  snap       everything one worker has for one order point io    --weir_point--> snap
+ * the order point itself: offsets, counts, whether it is a barrier
  *
  * Every object comes from a bounded pool of its producer and goes back to it by a ring; no pool is ever touched by two
  * threads. */
@@ -22,7 +22,8 @@ enum weir_output_kind { WEIR_OUTPUT_TOPIC, WEIR_OUTPUT_PRINT, WEIR_OUTPUT_BLACKH
 struct weir_output {
 	enum weir_output_kind kind;
 	uint32_t partitions; /* of the topic */
-	/* PRINT: every tail (one a thread) opens a printer of its own and appends rows of the sink's columns as text. */
+	/* PRINT: every tail (one a thread) opens a printer of its own and appends rows of the sink's columns as text.
+	 */
 	void *(*print_open)(void *ctx);
 	void (*print_close)(void *printer);
 	void (*print)(void *printer, const struct weir_col *cols, uint32_t row, enum weir_op op, struct weir_buf *out);
@@ -62,7 +63,7 @@ struct weir_input {
 	/* RECORDS */
 	uint32_t count;
 	const struct weir_record *records;
-	void *unit;      /* io's handle of the memory the records lie in */
+	void *unit;        /* io's handle of the memory the records lie in */
 	const char *topic; /* for dead letters */
 	uint32_t topic_partition;
 	/* POINT */
@@ -70,6 +71,7 @@ struct weir_input {
 	bool close_all; /* end of bounded input */
 	bool last;      /* the worker is done after it */
 	uint64_t epoch;
+	int64_t advance_by; /* idle.advance=wall: every partition's time moves on by so many ms */
 	int64_t advance_to; /* driver: every partition's time is at least this; WEIR_TIME_UNSET: no */
 	/* EVENT */
 	enum weir_event event;
@@ -178,7 +180,7 @@ struct weir_bundle {
 		uint32_t stage;
 		uint32_t slot;
 		struct weir_closed *closed;
-	} *closed; /* generations that snap reads; the worker takes them back with the bundle */
+	} * closed; /* generations that snap reads; the worker takes them back with the bundle */
 	uint32_t closed_count, closed_capacity;
 	struct weir_buf deltas;
 	struct weir_delta *delta;
@@ -188,9 +190,9 @@ struct weir_bundle {
 	struct weir_window_end {
 		uint32_t stage;
 		int64_t end;
-	} *window_ends; /* time windows that closed, each once per worker: snap counts the different ones */
+	} * window_ends; /* time windows that closed, each once per worker: snap counts the different ones */
 	uint32_t window_end_count, window_end_capacity;
-	int64_t *part_time; /* per global partition, WEIR_TIME_UNSET where this worker knows nothing */
+	int64_t *part_time;            /* per global partition, WEIR_TIME_UNSET where this worker knows nothing */
 	struct weir_counters counters; /* totals of this run */
 	struct weir_refusal refusal[WEIR_REFUSALS_MAX];
 	uint32_t refusal_count;
@@ -198,7 +200,7 @@ struct weir_bundle {
 	bool fail;         /* errors.policy=fail met a bad record: refusal[0] says which */
 	uint64_t state_entries;
 	uint64_t state_bytes;
-	bool committed;    /* set by snap: epoch is durable */
+	bool committed; /* set by snap: epoch is durable */
 };
 
 /* ---- io to snap ---- */
@@ -210,8 +212,8 @@ struct weir_point {
 	bool last;
 	uint64_t records; /* read over the application's life */
 	uint64_t bytes;
-	int64_t *offset;  /* per global partition: next offset to read */
-	bool *moved;      /* offset changed since the last barrier */
+	int64_t *offset; /* per global partition: next offset to read */
+	bool *moved;     /* offset changed since the last barrier */
 };
 
 #endif

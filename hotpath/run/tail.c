@@ -1,5 +1,5 @@
-/* tail.c: branches into sinks: rows to encoded results (tail.h). Runs on the worker for stage-0 and CHANGES rows, on snap
- * for closed windows. */
+/* tail.c: branches into sinks: rows to encoded results (tail.h). Runs on the worker for stage-0 and CHANGES rows, on
+ * snap for closed windows. */
 #include "hotpath/run/tail.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@ struct weir_tail {
 	const struct weir_plan_branch *br;
 	const struct weir_plan_sink *sk;
 	const struct weir_output *ou;
-	void *printer; /* PRINT */
+	void *printer;  /* PRINT */
 	int64_t gap_ms; /* of the session state it reads, for windowed session keys */
 	struct weir_program *filter;
 	struct weir_program *project;
@@ -17,13 +17,13 @@ struct weir_tail {
 	struct weir_encoder *value_encoder;
 	struct weir_field *key_fields; /* the encoders borrow them */
 	struct weir_field *value_fields;
-	const struct weir_col **out;      /* per sink column */
-	const struct weir_col **key_out;  /* per project_key expression */
-	struct weir_col *expanded;        /* per sink column */
-	struct weir_col *value_cols;      /* what the encoders take: columns side by side */
+	const struct weir_col **out;     /* per sink column */
+	const struct weir_col **key_out; /* per project_key expression */
+	struct weir_col *expanded;       /* per sink column */
+	struct weir_col *value_cols;     /* what the encoders take: columns side by side */
 	struct weir_col *key_cols;
 	struct weir_col *delete_key_cols;
-	const struct weir_col **in;       /* stage columns as pointers */
+	const struct weir_col **in; /* stage columns as pointers */
 	struct weir_sel pass, gone;
 	struct weir_row_errors errors;
 	struct weir_buf scratch_key, scratch_value;
@@ -49,8 +49,8 @@ const struct weir_col *weir_col_expand(struct weir_col *to, const struct weir_co
 }
 
 static enum weir_err make_encoder(struct weir_encoder **out, struct weir_field **kept, const struct weir_plan_sink *sk,
-                                  const struct weir_format_options *fo, const uint32_t *columns, uint32_t count,
-                                  const char *strip, struct weir_diag **dg)
+				  const struct weir_format_options *fo, const uint32_t *columns, uint32_t count,
+				  const char *strip, struct weir_diag **dg)
 {
 	struct weir_field *fields = *kept = weir_xcalloc(count + 1, sizeof *fields);
 	size_t prefix = strip ? strlen(strip) : 0;
@@ -64,13 +64,14 @@ static enum weir_err make_encoder(struct weir_encoder **out, struct weir_field *
 }
 
 enum weir_err weir_tail_create(struct weir_tail **out, const struct weir_plan *pl, uint32_t branch,
-                               const struct weir_output *ou, struct weir_diag **dg)
+			       const struct weir_output *ou, struct weir_diag **dg)
 {
 	struct weir_tail *tl = weir_xcalloc(1, sizeof *tl);
 	const struct weir_plan_branch *br = tl->br = &pl->branches[branch];
 	const struct weir_plan_sink *sk = tl->sk = &pl->sinks[br->target];
 	tl->ou = ou;
-	uint32_t in_count = br->from == WEIR_FROM_STAGE ? pl->stages[br->origin].column_count : pl->scans[br->origin].column_count;
+	uint32_t in_count =
+		br->from == WEIR_FROM_STAGE ? pl->stages[br->origin].column_count : pl->scans[br->origin].column_count;
 	if (br->from == WEIR_FROM_STAGE)
 		tl->gap_ms = pl->stages[br->origin].def.gap_ms;
 	tl->out = weir_xcalloc(br->expr_count + 1, sizeof *tl->out);
@@ -100,9 +101,11 @@ enum weir_err weir_tail_create(struct weir_tail **out, const struct weir_plan *p
 		tl->printer = ou->print_open(ou->ctx);
 	if (err == WEIR_OK && ou->kind == WEIR_OUTPUT_TOPIC) {
 		const char *prefix = sk->table ? sk->table->options.key_fields_prefix : NULL;
-		err = make_encoder(&tl->value_encoder, &tl->value_fields, sk, &sk->value_format, sk->value_columns, sk->value_count, NULL, dg);
+		err = make_encoder(&tl->value_encoder, &tl->value_fields, sk, &sk->value_format, sk->value_columns,
+				   sk->value_count, NULL, dg);
 		if (err == WEIR_OK && sk->has_key)
-			err = make_encoder(&tl->key_encoder, &tl->key_fields, sk, &sk->key_format, sk->key_columns, sk->key_count, prefix, dg);
+			err = make_encoder(&tl->key_encoder, &tl->key_fields, sk, &sk->key_format, sk->key_columns,
+					   sk->key_count, prefix, dg);
 	}
 	if (err != WEIR_OK) {
 		weir_tail_destroy(tl);
@@ -143,14 +146,14 @@ void weir_tail_destroy(struct weir_tail *tl)
 }
 
 void weir_result_put(struct weir_buf *out, struct weir_slice key, struct weir_slice value, struct weir_slice headers,
-                     uint32_t header_count, int64_t timestamp, int32_t partition)
+		     uint32_t header_count, int64_t timestamp, int32_t partition)
 {
 	struct weir_result head = {.key_bytes = key.data ? (uint32_t)key.bytes : UINT32_MAX,
-	                           .value_bytes = value.data ? (uint32_t)value.bytes : UINT32_MAX,
-	                           .headers_bytes = (uint32_t)headers.bytes,
-	                           .header_count = header_count,
-	                           .timestamp = timestamp,
-	                           .partition = partition};
+				   .value_bytes = value.data ? (uint32_t)value.bytes : UINT32_MAX,
+				   .headers_bytes = (uint32_t)headers.bytes,
+				   .header_count = header_count,
+				   .timestamp = timestamp,
+				   .partition = partition};
 	weir_buf_put(out, &head, sizeof head);
 	if (key.data)
 		weir_buf_put(out, key.data, key.bytes);
@@ -160,7 +163,7 @@ void weir_result_put(struct weir_buf *out, struct weir_slice key, struct weir_sl
 }
 
 size_t weir_result_get(const struct weir_buf *b, size_t at, struct weir_result *head, const uint8_t **key,
-                       const uint8_t **value, const uint8_t **headers)
+		       const uint8_t **value, const uint8_t **headers)
 {
 	memcpy(head, b->data + at, sizeof *head);
 	at += sizeof *head;
@@ -179,7 +182,7 @@ static int64_t to_ms(const struct weir_col *c, const struct weir_type *t, uint32
 
 /* Key bytes of a row: the encoder's, and the window's bounds behind them where the key is windowed. */
 static void put_key(struct weir_tail *tl, const struct weir_col *key_cols, const struct weir_col *start,
-                    const struct weir_col *end, uint32_t row, struct weir_buf *out)
+		    const struct weir_col *end, uint32_t row, struct weir_buf *out)
 {
 	const struct weir_plan_sink *sk = tl->sk;
 	tl->key_encoder->encode(tl->key_encoder, key_cols, row, out);
@@ -187,20 +190,22 @@ static void put_key(struct weir_tail *tl, const struct weir_col *key_cols, const
 		return;
 	uint8_t bound[8];
 	if (end && tl->gap_ms > 0) { /* a session: its end as Kafka Streams writes it is the last record's time */
-		weir_store_be64(bound, (uint64_t)(to_ms(end, &sk->column_types[sk->window_end_column], row) - tl->gap_ms));
+		weir_store_be64(bound,
+				(uint64_t)(to_ms(end, &sk->column_types[sk->window_end_column], row) - tl->gap_ms));
 		weir_buf_put(out, bound, sizeof bound);
 	}
 	weir_store_be64(bound, (uint64_t)to_ms(start, &sk->column_types[sk->window_start_column], row));
 	weir_buf_put(out, bound, sizeof bound);
 }
 
-/* Encodes row of tl->out (or, deleted, of the key columns alone) as one result. Reserves the head and fills it in after,
- * so that key and value are written straight into out. */
+/* Encodes row of tl->out (or, deleted, of the key columns alone) as one result. Reserves the head and fills it in
+ * after, so that key and value are written straight into out. */
 static void put_row(struct weir_tail *tl, uint32_t row, bool deleted, int64_t time, uint32_t slot, struct weir_buf *out)
 {
 	const struct weir_plan_sink *sk = tl->sk;
 	size_t at = out->bytes;
-	struct weir_result head = {.key_bytes = UINT32_MAX, .value_bytes = UINT32_MAX, .timestamp = time, .partition = -1};
+	struct weir_result head = {
+		.key_bytes = UINT32_MAX, .value_bytes = UINT32_MAX, .timestamp = time, .partition = -1};
 	weir_buf_room(out, sizeof head);
 	out->bytes += sizeof head;
 	if (sk->has_key) {
@@ -223,14 +228,15 @@ static void put_row(struct weir_tail *tl, uint32_t row, bool deleted, int64_t ti
 		tl->value_encoder->encode(tl->value_encoder, tl->value_cols, row, out);
 		head.value_bytes = (uint32_t)(out->bytes - from);
 		if (sk->timestamp_column >= 0 && !weir_col_is_null(tl->out[sk->timestamp_column], row))
-			head.timestamp = to_ms(tl->out[sk->timestamp_column], &sk->column_types[sk->timestamp_column], row);
+			head.timestamp =
+				to_ms(tl->out[sk->timestamp_column], &sk->column_types[sk->timestamp_column], row);
 	}
 	memcpy(out->data + at, &head, sizeof head);
 }
 
 /* Runs the projection over sel and lines its columns up for the encoders. */
 static void project(struct weir_tail *tl, const struct weir_col *const *in, struct weir_sel *sel, uint32_t count,
-                    struct weir_scratch *scratch)
+		    struct weir_scratch *scratch)
 {
 	const struct weir_plan_sink *sk = tl->sk;
 	weir_program_run(tl->project, in, sel, scratch, tl->out, &tl->errors);
@@ -242,9 +248,9 @@ static void project(struct weir_tail *tl, const struct weir_col *const *in, stru
 		tl->key_cols[i] = *tl->out[sk->key_columns[i]];
 }
 
-struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_col *const *in, const struct weir_sel *sel,
-                                       const int64_t *time, uint32_t slot, struct weir_scratch *scratch,
-                                       struct weir_buf *out)
+struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_col *const *in,
+				       const struct weir_sel *sel, const int64_t *time, uint32_t slot,
+				       struct weir_scratch *scratch, struct weir_buf *out)
 {
 	struct weir_tail_done done = {.errors = &tl->errors};
 	tl->errors.count = 0;
@@ -262,16 +268,17 @@ struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_c
 		} else if (tl->ou->kind == WEIR_OUTPUT_PRINT) {
 			tl->scratch_value.bytes = 0;
 			tl->ou->print(tl->printer, tl->value_cols, row, WEIR_OP_INSERT, &tl->scratch_value);
-			weir_result_put(out, (struct weir_slice){0}, (struct weir_slice){tl->scratch_value.data, tl->scratch_value.bytes},
-			                (struct weir_slice){0}, 0, time[row], 0);
+			weir_result_put(out, (struct weir_slice){0},
+					(struct weir_slice){tl->scratch_value.data, tl->scratch_value.bytes},
+					(struct weir_slice){0}, 0, time[row], 0);
 		}
 	}
 	done.results = tl->pass.count;
 	return done;
 }
 
-/* Splits the rows: those that pass go to tl->pass; those that are deleted, or fail the filter after having been emitted,
- * to tl->gone; the rest are dropped. */
+/* Splits the rows: those that pass go to tl->pass; those that are deleted, or fail the filter after having been
+ * emitted, to tl->gone; the rest are dropped. */
 static uint32_t split_changes(struct weir_tail *tl, struct weir_slot *sl, struct weir_rows *rows)
 {
 	tl->pass.count = tl->gone.count = 0;
@@ -293,8 +300,8 @@ static uint32_t split_changes(struct weir_tail *tl, struct weir_slot *sl, struct
 	return filtered;
 }
 
-struct weir_tail_done weir_tail_changes(struct weir_tail *tl, struct weir_slot *sl, struct weir_rows *rows, uint32_t slot,
-                                        struct weir_buf *out)
+struct weir_tail_done weir_tail_changes(struct weir_tail *tl, struct weir_slot *sl, struct weir_rows *rows,
+					uint32_t slot, struct weir_buf *out)
 {
 	struct weir_tail_done done = {.errors = &tl->errors};
 	tl->errors.count = 0;
@@ -331,9 +338,10 @@ struct weir_tail_done weir_tail_changes(struct weir_tail *tl, struct weir_slot *
 		} else {
 			tl->scratch_value.bytes = 0;
 			tl->ou->print(tl->printer, tl->value_cols, i, gone ? WEIR_OP_DELETE : (enum weir_op)rows->op[i],
-			              &tl->scratch_value);
-			weir_result_put(out, (struct weir_slice){0}, (struct weir_slice){tl->scratch_value.data, tl->scratch_value.bytes},
-			                (struct weir_slice){0}, 0, rows->time[i], 0);
+				      &tl->scratch_value);
+			weir_result_put(out, (struct weir_slice){0},
+					(struct weir_slice){tl->scratch_value.data, tl->scratch_value.bytes},
+					(struct weir_slice){0}, 0, rows->time[i], 0);
 		}
 		done.results++;
 	}

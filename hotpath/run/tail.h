@@ -9,7 +9,7 @@ struct weir_tail;
 
 /* Compiles branch (into a sink) of pl for output ou. Both are borrowed. @thread init */
 WEIR_MUST_CHECK enum weir_err weir_tail_create(struct weir_tail **out, const struct weir_plan *pl, uint32_t branch,
-                                               const struct weir_output *ou, struct weir_diag **dg);
+					       const struct weir_output *ou, struct weir_diag **dg);
 void weir_tail_destroy(struct weir_tail *tl);
 
 /* What a run of rows left behind. */
@@ -19,22 +19,22 @@ struct weir_tail_done {
 	const struct weir_row_errors *errors; /* valid until the next run */
 };
 
-/* Rows of a stream: filters, projects and encodes the rows in sel (left as it was). time: result timestamps by row; slot
- * decides the partition of results without a key. Appends to out. */
-struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_col *const *in, const struct weir_sel *sel,
-                                       const int64_t *time, uint32_t slot, struct weir_scratch *scratch,
-                                       struct weir_buf *out);
+/* Rows of a stream: filters, projects and encodes the rows in sel (left as it was). time: result timestamps by row;
+ * slot decides the partition of results without a key. Appends to out. */
+struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_col *const *in,
+				       const struct weir_sel *sel, const int64_t *time, uint32_t slot,
+				       struct weir_scratch *scratch, struct weir_buf *out);
 /* Rows of EMIT CHANGES: deletes become null values, rows that stop passing the filter too; records in the slot what has
  * been emitted. */
-struct weir_tail_done weir_tail_changes(struct weir_tail *tl, struct weir_slot *sl, struct weir_rows *rows, uint32_t slot,
-                                        struct weir_buf *out);
+struct weir_tail_done weir_tail_changes(struct weir_tail *tl, struct weir_slot *sl, struct weir_rows *rows,
+					uint32_t slot, struct weir_buf *out);
 
 /* Appends one result made of ready bytes (dead letters, late records). Slices with NULL data are nulls. */
 void weir_result_put(struct weir_buf *out, struct weir_slice key, struct weir_slice value, struct weir_slice headers,
-                     uint32_t header_count, int64_t timestamp, int32_t partition);
+		     uint32_t header_count, int64_t timestamp, int32_t partition);
 /* Reads the result at `at` and returns where the next one starts. */
 size_t weir_result_get(const struct weir_buf *b, size_t at, struct weir_result *head, const uint8_t **key,
-                       const uint8_t **value, const uint8_t **headers);
+		       const uint8_t **value, const uint8_t **headers);
 
 /* A constant column as count equal rows: to is made on first use and freed by its owner with weir_col_fini. */
 const struct weir_col *weir_col_expand(struct weir_col *to, const struct weir_col *c, uint32_t count);

@@ -14,14 +14,14 @@ static struct weir_fragment *pool_take(struct fragment_pool *fp)
 	return fp->free_count ? fp->free[--fp->free_count] : NULL;
 }
 
-static enum weir_err pool_fill(struct fragment_pool *fp, struct weir_worker *w, bool scan, uint32_t index, uint32_t count,
-                               struct weir_diag **dg)
+static enum weir_err pool_fill(struct fragment_pool *fp, struct weir_worker *w, bool scan, uint32_t index,
+			       uint32_t count, struct weir_diag **dg)
 {
 	fp->free = weir_xcalloc(count, sizeof *fp->free);
 	fp->all = weir_xcalloc(count, sizeof *fp->all);
 	for (uint32_t i = 0; i < count; i++) {
 		enum weir_err err = scan ? weir_fragment_create_scan(&fp->all[i], &w->st->fcf, index, dg)
-		                         : weir_fragment_create_stage(&fp->all[i], &w->st->fcf, index, dg);
+					 : weir_fragment_create_stage(&fp->all[i], &w->st->fcf, index, dg);
 		if (err != WEIR_OK)
 			return err;
 		fp->all_count++;
@@ -79,6 +79,20 @@ static enum weir_err state_fill(struct weir_worker *w, struct weir_diag **dg)
 	}
 	for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++)
 		err = pool_fill(&st->scan_pool[s], w, true, s, st->inline_apply ? 1 : w->cf.fragments, dg);
+	st->late_encoder = weir_xcalloc(pl->stage_count + 1, sizeof *st->late_encoder);
+	st->late_fields = weir_xcalloc(pl->stage_count + 1, sizeof *st->late_fields);
+	for (uint32_t s = 0; s < pl->stage_count && err == WEIR_OK; s++) {
+		const struct weir_plan_stage *ps = &pl->stages[s];
+		static const struct weir_format_options json = {.kind = WEIR_FORMAT_JSON};
+		if (!st->has_stage_branch[s])
+			continue;
+		st->late_fields[s] = weir_xcalloc(ps->column_count + 1, sizeof **st->late_fields);
+		for (uint32_t c = 0; c < ps->column_count; c++) {
+			st->late_fields[s][c].name = ps->column_names[c];
+			st->late_fields[s][c].type = ps->column_types[c];
+		}
+		err = weir_encoder_create(&st->late_encoder[s], &json, st->late_fields[s], ps->column_count, dg);
+	}
 	for (uint32_t s = 0; s < pl->stage_count && err == WEIR_OK; s++)
 		if (st->has_stage_branch[s])
 			err = pool_fill(&st->stage_pool[s], w, false, s, w->cf.fragments, dg);
@@ -175,6 +189,15 @@ void weir_worker_destroy(struct weir_worker *w)
 	free(w->from);
 	free(w->from_stage);
 	free(w->back);
+	for (uint32_t s = 0; st->late_encoder && s < pl->stage_count; s++) {
+		if (st->late_encoder[s])
+			st->late_encoder[s]->destroy(st->late_encoder[s]);
+		free(st->late_fields[s]);
+	}
+	free(st->late_encoder);
+	free(st->late_fields);
+	free(st->guarded);
+	free(st->guarded_rows);
 	free(st->scan_pool);
 	free(st->stage_pool);
 	free(st->tails);
@@ -261,7 +284,7 @@ static struct weir_bundle *bundle_next_point(struct weir_worker *w)
 /* ---- refused and late records ---- */
 
 void weir_worker_refuse(struct weir_worker *w, struct weir_bundle *b, const char *place, enum weir_reason reason,
-                        const char *field, const char *detail)
+			const char *field, const char *detail)
 {
 	w->st->counters.rejected++;
 	w->st->counters.by_reason[reason]++;
@@ -270,8 +293,8 @@ void weir_worker_refuse(struct weir_worker *w, struct weir_bundle *b, const char
 		b->refusal[b->refusal_count].reason = reason;
 	if (b->refusal_count < WEIR_REFUSALS_MAX)
 		snprintf(b->refusal[b->refusal_count++].text, sizeof b->refusal->text, "%s: %s%s%s%s%s", place,
-		         weir_reason_name(reason), field ? ": field " : "", field ? field : "", detail ? ": " : "",
-		         detail ? detail : "");
+			 weir_reason_name(reason), field ? ": field " : "", field ? field : "", detail ? ": " : "",
+			 detail ? detail : "");
 }
 
 static void put_varint(struct weir_buf *b, int64_t v)
@@ -290,9 +313,10 @@ static void put_header(struct weir_buf *b, const char *name, const char *value)
 	weir_buf_puts(b, value);
 }
 
-/* The original record with weir's headers behind its own, as one chunk of `output`. Cold: bad and late records are few. */
+/* The original record with weir's headers behind its own, as one chunk of `output`. Cold: bad and late records are few.
+ */
 static void put_original(struct weir_worker *w, struct weir_bundle *b, const struct weir_input *in, uint32_t row,
-                         uint32_t output, uint32_t stage, uint32_t slot, const char *reason, const char *stage_name)
+			 uint32_t output, uint32_t stage, uint32_t slot, const char *reason, const char *stage_name)
 {
 	const struct weir_record *r = &in->records[row];
 	struct weir_buf h = {0};
@@ -312,16 +336,17 @@ static void put_original(struct weir_worker *w, struct weir_bundle *b, const str
 	c->seq = in->seq;
 	c->branch = row;
 	c->results = 1;
-	weir_result_put(&b->results, (struct weir_slice){r->key, r->key_bytes}, (struct weir_slice){r->value, r->value_bytes},
-	                (struct weir_slice){h.data, h.bytes}, r->header_count + 5, r->timestamp,
-	                (int32_t)(in->topic_partition % w->cf.outputs[output].partitions));
+	weir_result_put(&b->results, (struct weir_slice){r->key, r->key_bytes},
+			(struct weir_slice){r->value, r->value_bytes}, (struct weir_slice){h.data, h.bytes},
+			r->header_count + 5, r->timestamp,
+			(int32_t)(in->topic_partition % w->cf.outputs[output].partitions));
 	c->bytes = b->results.bytes - c->at;
 	w->st->counters.results++;
 	weir_buf_fini(&h);
 }
 
 static void refuse_records(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr,
-                           const struct weir_row_errors *errors, uint32_t from, const char *stage_name)
+			   const struct weir_row_errors *errors, uint32_t from, const char *stage_name)
 {
 	const struct weir_input *in = fr->input;
 	const struct weir_scan_policy *policy = &w->cf.policies[fr->scan];
@@ -330,21 +355,22 @@ static void refuse_records(struct weir_worker *w, struct weir_bundle *b, const s
 		const struct weir_record *r = &in->records[e->row];
 		char place[160];
 		if (e->at != UINT32_MAX)
-			snprintf(place, sizeof place, "%s-%u offset %lld byte %u", in->topic, in->topic_partition, (long long)r->offset,
-			         e->at);
+			snprintf(place, sizeof place, "%s-%u offset %lld byte %u", in->topic, in->topic_partition,
+				 (long long)r->offset, e->at);
 		else
-			snprintf(place, sizeof place, "%s-%u offset %lld", in->topic, in->topic_partition, (long long)r->offset);
+			snprintf(place, sizeof place, "%s-%u offset %lld", in->topic, in->topic_partition,
+				 (long long)r->offset);
 		if (policy->errors == WEIR_ERRORS_FAIL)
 			b->fail = true;
 		weir_worker_refuse(w, b, place, e->reason, e->field, e->detail);
 		if (policy->errors == WEIR_ERRORS_DEAD_LETTER && policy->dead_letter >= 0)
-			put_original(w, b, in, e->row, (uint32_t)policy->dead_letter, 0, fr->part, weir_reason_name(e->reason),
-			             stage_name);
+			put_original(w, b, in, e->row, (uint32_t)policy->dead_letter, 0, fr->part,
+				     weir_reason_name(e->reason), stage_name);
 	}
 }
 
 void weir_worker_count_errors(struct weir_worker *w, struct weir_bundle *b, const char *stage_name,
-                              const struct weir_row_errors *errors, uint32_t from)
+			      const struct weir_row_errors *errors, uint32_t from)
 {
 	for (uint32_t i = from; i < errors->count; i++)
 		weir_worker_refuse(w, b, stage_name, errors->e[i].reason, errors->e[i].field, errors->e[i].detail);
@@ -352,7 +378,8 @@ void weir_worker_count_errors(struct weir_worker *w, struct weir_bundle *b, cons
 
 /* ---- stage 0 ---- */
 
-/* Decodes fr->input and runs what belongs to stage 0: rows for sinks are encoded at once, in the order of the records. */
+/* Decodes fr->input and runs what belongs to stage 0: rows for sinks are encoded at once, in the order of the records.
+ */
 static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
 {
 	struct weir_worker_state *st = w->st;
@@ -367,15 +394,16 @@ static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
 		st->errors.count = 0;
 		st->counters.filtered += weir_fragment_run(fr, &st->fcf, i, &st->errors);
 		if (st->errors.count)
-			refuse_records(w, b, fr, &st->errors, 0, pl->stages[pl->branches[fr->branches[i].branch].target].name);
+			refuse_records(w, b, fr, &st->errors, 0,
+				       pl->stages[pl->branches[fr->branches[i].branch].target].name);
 	}
 	for (uint32_t i = 0; i < sc->branch_count; i++) {
 		struct weir_tail *tl = st->tails[sc->branches[i]];
 		if (!tl)
 			continue;
 		size_t at = b->results.bytes;
-		struct weir_tail_done done = weir_tail_stream(tl, fr->col_ptrs, &fr->sel, fr->time, fr->input->partition,
-		                                              &fr->scratch, &b->results);
+		struct weir_tail_done done = weir_tail_stream(tl, fr->col_ptrs, &fr->sel, fr->time,
+							      fr->input->partition, &fr->scratch, &b->results);
 		st->counters.filtered += done.filtered;
 		st->counters.applied += done.results;
 		if (done.results) {
@@ -396,7 +424,8 @@ static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
 
 /* ---- state ---- */
 
-void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot, uint64_t seq)
+void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot,
+			       uint64_t seq)
 {
 	struct weir_worker_state *st = w->st;
 	const struct weir_plan *pl = w->cf.plan;
@@ -417,7 +446,8 @@ void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uin
 			if (!tl)
 				continue;
 			size_t at = b->results.bytes;
-			struct weir_tail_done done = weir_tail_changes(tl, w->slots[stage][slot], &st->rows, slot, &b->results);
+			struct weir_tail_done done =
+				weir_tail_changes(tl, w->slots[stage][slot], &st->rows, slot, &b->results);
 			if (done.results) {
 				struct weir_chunk *c = weir_bundle_chunk(b);
 				c->output = pl->branches[ps->branches[i]].target;
@@ -435,51 +465,134 @@ void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uin
 	}
 }
 
+/* A row of a state that came too late for the next one: JSON of its columns, with the state's name as topic. */
+static void put_late_row(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr, uint32_t row,
+			 uint32_t output, uint32_t stage)
+{
+	struct weir_encoder *en = w->st->late_encoder[fr->stage];
+	const char *from = w->cf.plan->stages[fr->stage].name;
+	struct weir_buf h = {0}, value = {0};
+	char number[32];
+	en->encode(en, fr->rows.cols, row, &value);
+	put_header(&h, "weir-error-reason", "late");
+	put_header(&h, "weir-error-topic", from);
+	snprintf(number, sizeof number, "%u", fr->slot);
+	put_header(&h, "weir-error-partition", number);
+	put_header(&h, "weir-error-stage", w->cf.plan->stages[stage].name);
+	struct weir_chunk *c = weir_bundle_chunk(b);
+	c->output = output;
+	c->stage = stage + 1;
+	c->slot = fr->slot;
+	c->seq = w->st->late_count++;
+	c->branch = row;
+	c->results = 1;
+	weir_result_put(&b->results, (struct weir_slice){0}, (struct weir_slice){value.data, value.bytes},
+			(struct weir_slice){h.data, h.bytes}, 4, fr->rows.time[row],
+			(int32_t)(fr->slot % w->cf.outputs[output].partitions));
+	c->bytes = b->results.bytes - c->at;
+	w->st->counters.results++;
+	weir_buf_fini(&h);
+	weir_buf_fini(&value);
+}
+
 static void count_late(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr, uint32_t stage)
 {
 	struct weir_worker_state *st = w->st;
+	const struct weir_scan_policy *policy = &w->cf.policies[fr->input ? fr->scan : 0];
 	st->counters.late += st->applied.late;
 	st->counters.by_reason[WEIR_REASON_LATE] += st->applied.late;
-	if (!fr->input || w->cf.policies[fr->scan].late < 0)
-		return;
-	for (uint32_t i = 0; i < st->applied.late; i++)
-		put_original(w, b, fr->input, st->applied.late_row[i], (uint32_t)w->cf.policies[fr->scan].late, stage + 1, 0, "late",
-		             w->cf.plan->stages[stage].name);
+	for (uint32_t i = 0; i < st->applied.late && policy->late >= 0; i++) {
+		if (fr->input)
+			put_original(w, b, fr->input, st->applied.late_row[i], (uint32_t)policy->late, stage + 1, 0,
+				     "late", w->cf.plan->stages[stage].name);
+		else
+			put_late_row(w, b, fr, st->applied.late_row[i], (uint32_t)policy->late, stage);
+	}
 }
 
-/* Folds this worker's rows of a fragment branch into its slots. */
+/* Folds rows of a fragment branch, all this worker's, into its slots. */
 void weir_worker_apply_rows(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr,
-                            const struct weir_fragment_branch *fb, const struct weir_clock *clock)
+			    const struct weir_fragment_branch *fb, const struct weir_keyed *keyed, const uint16_t *rows,
+			    uint32_t count, const struct weir_clock *clock)
 {
 	struct weir_worker_state *st = w->st;
 	uint32_t stage = w->cf.plan->branches[fb->branch].target;
 	const struct weir_state_def *def = &w->cf.plan->stages[stage].def;
-	const uint16_t *rows = fb->rows + fb->start[w->cf.id];
-	uint32_t count = fb->start[w->cf.id + 1] - fb->start[w->cf.id];
 	bool each = def->changes && !w->cf.emit_coalesce;
 	for (uint32_t i = 0; i < count; i += each ? 1 : count) {
-		weir_state_apply(def, w->slots[stage], &fb->keyed, rows + i, each ? 1 : count, clock, &st->applied);
+		weir_state_apply(def, w->slots[stage], keyed, rows + i, each ? 1 : count, clock, &st->applied);
 		st->counters.applied += st->applied.applied;
 		st->counters.late_windows += st->applied.late_windows;
 		if (st->applied.late)
 			count_late(w, b, fr, stage);
 		if (each)
-			weir_worker_flush_changes(w, b, stage, fb->keyed.slot[rows[i]], fr->seq);
+			weir_worker_flush_changes(w, b, stage, keyed->slot[rows[i]], fr->seq);
 	}
+}
+
+/* time.future.max.ms: refuses records further ahead of task time than that, as if they had not been there: they move no
+ * time. Every owner judges the whole batch in its order and so comes to the same answer; each refuses its own rows.
+ * Returns the partition's largest accepted time in the batch. Only where the guard is on. */
+static int64_t guard_future(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr,
+			    const struct weir_fragment_branch *fb, const struct weir_clock *clock, uint32_t *count)
+{
+	struct weir_worker_state *st = w->st;
+	const uint16_t *own = fb->rows + fb->start[w->cf.id];
+	uint32_t own_count = fb->start[w->cf.id + 1] - fb->start[w->cf.id], next = 0;
+	uint32_t stage = w->cf.plan->branches[fb->branch].target;
+	bool max = w->cf.plan->stages[stage].def.time_max;
+	int64_t part = clock->part, seen = WEIR_TIME_UNSET;
+	if (!st->guarded) {
+		st->guarded = weir_xcalloc(1, sizeof *st->guarded);
+		st->guarded_rows = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *st->guarded_rows);
+	}
+	*st->guarded = fb->keyed;
+	*count = 0;
+	st->errors.count = 0;
+	for (uint32_t i = 0; i < fr->sel.count; i++) {
+		uint32_t row = fr->sel.row[i];
+		bool mine = next < own_count && own[next] == row;
+		int64_t task = weir_max_i64(clock->before, max ? part : weir_min_i64(clock->others, part));
+		next += mine;
+		if (task != WEIR_TIME_UNSET && fr->time[row] > task && fr->time[row] - task > w->cf.future_max_ms) {
+			if (mine)
+				weir_row_errors_add(&st->errors, row, WEIR_REASON_FUTURE, UINT32_MAX, NULL,
+						    "further ahead of task time than time.future.max.ms");
+			continue;
+		}
+		part = weir_max_i64(part, fr->time[row]);
+		seen = weir_max_i64(seen, fr->time[row]);
+		st->guarded->run[row] = seen;
+		if (mine)
+			st->guarded_rows[(*count)++] = (uint16_t)row;
+	}
+	if (st->errors.count)
+		refuse_records(w, b, fr, &st->errors, 0, w->cf.plan->stages[stage].name);
+	return seen;
 }
 
 /* Applies a stage-0 fragment: every owner sees every fragment, if only for the time it carries. */
 static void apply_scan_fragment(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr)
 {
+	int64_t time_max = fr->time_max;
+	bool guard = w->cf.future_max_ms >= 0;
 	for (uint32_t i = 0; i < fr->branch_count; i++) {
 		const struct weir_fragment_branch *fb = &fr->branches[i];
-		if (fb->start[w->cf.id + 1] == fb->start[w->cf.id])
+		uint32_t count = fb->start[w->cf.id + 1] - fb->start[w->cf.id];
+		if (count == 0 && !guard)
 			continue;
-		struct weir_clock clock = weir_times_clock(w->times, w->cf.plan->branches[fb->branch].target, fr->input->partition,
-		                                           fr->part);
-		weir_worker_apply_rows(w, b, fr, fb, &clock);
+		struct weir_clock clock = weir_times_clock(w->times, w->cf.plan->branches[fb->branch].target,
+							   fr->input->partition, fr->part);
+		if (!guard) {
+			weir_worker_apply_rows(w, b, fr, fb, &fb->keyed, fb->rows + fb->start[w->cf.id], count, &clock);
+			continue;
+		}
+		int64_t seen = guard_future(w, b, fr, fb, &clock, &count);
+		time_max = i == 0 ? seen : time_max;
+		if (count)
+			weir_worker_apply_rows(w, b, fr, fb, w->st->guarded, w->st->guarded_rows, count, &clock);
 	}
-	weir_times_advance(w->times, fr->scan, fr->part, fr->time_max);
+	weir_times_advance(w->times, fr->scan, fr->part, time_max);
 }
 
 /* ---- the loop ---- */

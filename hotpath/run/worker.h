@@ -4,12 +4,12 @@
  *
  * Two ways through it:
  *   inline   one worker, or only direct exchanges: a batch is decoded and applied at once
- *   rings    several workers and a local exchange: batch n is decoded by worker n % N, its fragment goes to every owner,
- *            owners apply strictly by seq
- * An order point is the same in both: stage by stage, slot by slot, results into a bundle; rows for later stages travel as
- * fragments and are applied in the order (stage, slot), whichever worker produced them. It cannot deadlock: rings hold
- * as many fragments as their producer's pool has, so a push never fails; a producer out of fragments serves its consumer
- * side, and the smallest unapplied seq (at an order point: the smallest unfinished slot) can always move. */
+ *   rings    several workers and a local exchange: batch n is decoded by worker n % N, its fragment goes to every
+ * owner, owners apply strictly by seq An order point is the same in both: stage by stage, slot by slot, results into a
+ * bundle; rows for later stages travel as fragments and are applied in the order (stage, slot), whichever worker
+ * produced them. It cannot deadlock: rings hold as many fragments as their producer's pool has, so a push never fails;
+ * a producer out of fragments serves its consumer side, and the smallest unapplied seq (at an order point: the smallest
+ * unfinished slot) can always move. */
 #ifndef WEIR_RUN_WORKER_H
 #define WEIR_RUN_WORKER_H
 
@@ -28,26 +28,27 @@ struct weir_worker_conf {
 	const struct weir_output *outputs;       /* the plan's sinks, then dead-letter and late topics */
 	const struct weir_scan_policy *policies; /* per scan */
 	bool emit_coalesce;
-	uint32_t input_capacity;                 /* how many inputs io may have outstanding with this worker */
-	uint32_t fragments;                      /* per scan or stage: 2..64 */
-	uint32_t bundles;                        /* 2..64 */
+	int64_t future_max_ms;   /* time.future.max.ms; -1: off */
+	uint32_t input_capacity; /* how many inputs io may have outstanding with this worker */
+	uint32_t fragments;      /* per scan or stage: 2..64 */
+	uint32_t bundles;        /* 2..64 */
 };
 
 struct weir_worker {
 	struct weir_worker_conf cf;
-	struct weir_worker **peers;    /* count of them, this one included; set before the first step */
-	struct weir_ring input;        /* io to worker: struct weir_input */
-	struct weir_ring input_back;   /* worker to io */
-	struct weir_ring bundle;       /* worker to snap: struct weir_bundle */
-	struct weir_ring bundle_back;  /* snap to worker */
-	struct weir_ring *from;        /* per producing worker: struct weir_fragment of stage 0 */
-	struct weir_ring *from_stage;  /* per producing worker: of later stages */
-	struct weir_ring *back;        /* per owner: own fragments that it is done with */
+	struct weir_worker **peers;   /* count of them, this one included; set before the first step */
+	struct weir_ring input;       /* io to worker: struct weir_input */
+	struct weir_ring input_back;  /* worker to io */
+	struct weir_ring bundle;      /* worker to snap: struct weir_bundle */
+	struct weir_ring bundle_back; /* snap to worker */
+	struct weir_ring *from;       /* per producing worker: struct weir_fragment of stage 0 */
+	struct weir_ring *from_stage; /* per producing worker: of later stages */
+	struct weir_ring *back;       /* per owner: own fragments that it is done with */
 	struct weir_park park;
-	struct weir_park *io_park;     /* woken when inputs go back */
-	struct weir_park *snap_park;   /* woken when a bundle is ready */
+	struct weir_park *io_park;   /* woken when inputs go back */
+	struct weir_park *snap_park; /* woken when a bundle is ready */
 	struct weir_times *times;
-	struct weir_slot ***slots;     /* [stage][slot], NULL where another worker owns it */
+	struct weir_slot ***slots; /* [stage][slot], NULL where another worker owns it */
 	struct weir_arena *arena;
 	_Atomic uint64_t state_bytes;  /* @writer worker @reader io, any: of its arena */
 	_Atomic uint64_t bundle_bytes; /* @writer worker @reader io: results and deltas of bundles not yet written */
@@ -57,7 +58,7 @@ struct weir_worker {
 
 /* @thread init */
 WEIR_MUST_CHECK enum weir_err weir_worker_create(struct weir_worker **out, const struct weir_worker_conf *cf,
-                                                 struct weir_diag **dg);
+						 struct weir_diag **dg);
 void weir_worker_destroy(struct weir_worker *w);
 /* @thread worker */
 bool weir_worker_step(struct weir_worker *w);

@@ -42,7 +42,7 @@ struct fragment_pool {
 struct weir_worker_state {
 	struct weir_fragment_conf fcf;
 	bool inline_apply;
-	uint64_t next_seq; /* rings: the next seq to apply */
+	uint64_t next_seq;                /* rings: the next seq to apply */
 	struct fragment_pool *scan_pool;  /* per scan */
 	struct fragment_pool *stage_pool; /* per stage */
 	struct weir_tail **tails;         /* per branch into a sink that the worker encodes; else NULL */
@@ -51,17 +51,21 @@ struct weir_worker_state {
 	struct weir_bundle **free_bundle;
 	uint32_t free_bundle_count;
 	struct weir_bundle **all_bundle;
-	struct weir_bundle *current;      /* what stage 0 writes to: the next order point's */
+	struct weir_bundle *current; /* what stage 0 writes to: the next order point's */
 	struct pending pending[WORKER_PENDING_MAX];
 	uint32_t pending_at, pending_count;
 	struct point_run point;
-	struct weir_rows rows;            /* of the stage that hands on changes */
+	struct weir_rows rows; /* of the stage that hands on changes */
 	bool rows_ready;
 	uint32_t rows_stage;
 	struct weir_applied applied;
 	struct weir_row_errors errors;
 	struct weir_counters counters;
-	uint64_t late_count;              /* orders late records within a slot */
+	struct weir_keyed *guarded; /* future guard: a fragment's rows as judged here */
+	uint16_t *guarded_rows;
+	struct weir_encoder **late_encoder; /* per stage that feeds another: its rows as JSON, for late.topic */
+	struct weir_field **late_fields;
+	uint64_t late_count; /* orders late records within a slot */
 	bool last_seen;
 	uint32_t bundles_out;
 };
@@ -71,17 +75,19 @@ bool weir_point_step(struct weir_worker *w);
 
 /* worker.c, for point.c */
 void weir_worker_apply_rows(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr,
-                            const struct weir_fragment_branch *fb, const struct weir_clock *clock);
+			    const struct weir_fragment_branch *fb, const struct weir_keyed *keyed, const uint16_t *rows,
+			    uint32_t count, const struct weir_clock *clock);
 struct weir_fragment *weir_worker_take_stage_fragment(struct weir_worker *w, uint32_t stage);
 void weir_worker_send_stage_fragment(struct weir_worker *w, struct weir_fragment *fr);
 void weir_worker_fragment_return(struct weir_worker *w, struct weir_fragment *fr, uint32_t producer);
 void weir_worker_input_return(struct weir_worker *w, struct weir_input *in);
 struct weir_chunk *weir_bundle_chunk(struct weir_bundle *b);
 void weir_worker_refuse(struct weir_worker *w, struct weir_bundle *b, const char *place, enum weir_reason reason,
-                        const char *field, const char *detail);
+			const char *field, const char *detail);
 void weir_worker_count_errors(struct weir_worker *w, struct weir_bundle *b, const char *stage_name,
-                              const struct weir_row_errors *errors, uint32_t from);
+			      const struct weir_row_errors *errors, uint32_t from);
 /* Drains the change list of a slot into result chunks. */
-void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot, uint64_t seq);
+void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot,
+			       uint64_t seq);
 
 #endif

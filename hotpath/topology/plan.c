@@ -60,10 +60,13 @@ static enum weir_meta meta_parse(const char *name)
 	static const struct {
 		const char *name;
 		enum weir_meta meta;
-	} known[] = {{"topic", WEIR_META_TOPIC},         {"partition", WEIR_META_PARTITION},
-	             {"offset", WEIR_META_OFFSET},       {"timestamp", WEIR_META_TIMESTAMP},
-	             {"headers", WEIR_META_HEADERS},     {"timestamp-type", WEIR_META_TIMESTAMP_TYPE},
-	             {"leader-epoch", WEIR_META_LEADER_EPOCH}};
+	} known[] = {{"topic", WEIR_META_TOPIC},
+		     {"partition", WEIR_META_PARTITION},
+		     {"offset", WEIR_META_OFFSET},
+		     {"timestamp", WEIR_META_TIMESTAMP},
+		     {"headers", WEIR_META_HEADERS},
+		     {"timestamp-type", WEIR_META_TIMESTAMP_TYPE},
+		     {"leader-epoch", WEIR_META_LEADER_EPOCH}};
 	for (size_t i = 0; i < WEIR_COUNT_OF(known); i++)
 		if (strcmp(name, known[i].name) == 0)
 			return known[i].meta;
@@ -124,11 +127,13 @@ static enum weir_err scan_of(struct planner *p, const struct weir_node *node, ui
 			sb->def_exprs[c] = weir_expr_substitute(col->expr, sb->def_exprs, c, p->m);
 		else
 			sb->def_exprs[c] = weir_expr_column(p->m, c, &col->type, col->name);
-		if (col->kind == WEIR_COLUMN_METADATA && meta_parse(col->metadata ? col->metadata : col->name) == WEIR_META_NONE)
+		if (col->kind == WEIR_COLUMN_METADATA &&
+		    meta_parse(col->metadata ? col->metadata : col->name) == WEIR_META_NONE)
 			return weir_diag_set(p->dg, WEIR_E_PLAN,
-			                     "table %s: column %s: METADATA FROM '%s': it is one of topic, partition, offset, timestamp, "
-			                     "timestamp-type, headers, leader-epoch",
-			                     def->name, col->name, col->metadata ? col->metadata : col->name);
+					     "table %s: column %s: METADATA FROM '%s': it is one of topic, partition, "
+					     "offset, timestamp, "
+					     "timestamp-type, headers, leader-epoch",
+					     def->name, col->name, col->metadata ? col->metadata : col->name);
 	}
 	if (def->rowtime >= 0)
 		sb->scan.time = sb->def_exprs[def->rowtime];
@@ -151,7 +156,7 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 
 /* Replaces columns in *filter and exprs by map. */
 static void substitute(struct planner *p, const struct weir_expr *const *map, uint32_t map_count,
-                       const struct weir_expr **filter, const struct weir_expr ***exprs, uint32_t count)
+		       const struct weir_expr **filter, const struct weir_expr ***exprs, uint32_t count)
 {
 	const struct weir_expr **fresh = weir_mem_take(p->m, (count + 1) * sizeof *fresh);
 	for (uint32_t i = 0; i < count; i++)
@@ -163,7 +168,7 @@ static void substitute(struct planner *p, const struct weir_expr *const *map, ui
 
 /* window_end - 1 ms as the time attribute's type. */
 static enum weir_err window_time_expr(struct planner *p, const struct weir_expr *end, const struct weir_type *type,
-                                      const struct weir_expr **out)
+				      const struct weir_expr **out)
 {
 	struct weir_expr *ms = weir_mem_take(p->m, sizeof *ms);
 	ms->op = WEIR_EXPR_CONST;
@@ -180,7 +185,7 @@ static enum weir_err window_time_expr(struct planner *p, const struct weir_expr 
 
 /* The columns that a WINDOW node adds, as expressions over its input: only a tumbling window has one answer per row. */
 static enum weir_err window_columns(struct planner *p, const struct weir_node *node, const struct weir_expr **filter,
-                                    const struct weir_expr ***exprs, uint32_t count)
+				    const struct weir_expr ***exprs, uint32_t count)
 {
 	const struct weir_node *in = node->inputs[0];
 	const struct weir_expr **map = weir_mem_take(p->m, (node->column_count + 1) * sizeof *map);
@@ -197,11 +202,12 @@ static enum weir_err window_columns(struct planner *p, const struct weir_node *n
 	if (any) {
 		if (node->window.kind != WEIR_WINDOW_TUMBLE || node->rowtime < 0)
 			return fail(p,
-			            "%s of a HOP or SESSION window can only be read after GROUP BY window_start, window_end: add the "
-			            "aggregation, or use TUMBLE",
-			            "window_start or window_end");
+				    "%s of a HOP or SESSION window can only be read after GROUP BY window_start, "
+				    "window_end: add the "
+				    "aggregation, or use TUMBLE",
+				    "window_start or window_end");
 		const struct weir_expr *args[3] = {map[node->rowtime], weir_expr_bigint(p->m, node->window.size_ms),
-		                                   weir_expr_bigint(p->m, node->window.offset_ms)};
+						   weir_expr_bigint(p->m, node->window.offset_ms)};
 		const struct weir_expr *start, *end, *time;
 		enum weir_err err = weir_expr_call(p->m, "$TUMBLE_START", args, 3, &start, p->dg);
 		struct weir_expr *size = weir_mem_take(p->m, sizeof *size);
@@ -228,8 +234,9 @@ static enum weir_err window_columns(struct planner *p, const struct weir_node *n
 	return WEIR_OK;
 }
 
-static enum weir_err walk(struct planner *p, const struct weir_node *node, const struct weir_expr **exprs, uint32_t count,
-                          const struct weir_expr *filter, enum weir_branch_to to, uint32_t target, uint32_t depth)
+static enum weir_err walk(struct planner *p, const struct weir_node *node, const struct weir_expr **exprs,
+			  uint32_t count, const struct weir_expr *filter, enum weir_branch_to to, uint32_t target,
+			  uint32_t depth)
 {
 	enum weir_err err;
 	if (depth > PLAN_DEPTH_MAX)
@@ -263,13 +270,13 @@ static enum weir_err walk(struct planner *p, const struct weir_node *node, const
 			substitute(p, p->scans[scan].def_exprs, node->column_count, &filter, &exprs, count);
 			bool plain = to == WEIR_TO_STAGE && p->stages[target].stage.def.kind == WEIR_STATE_TABLE;
 			return branch_add(p, (struct weir_plan_branch){.from = WEIR_FROM_SCAN,
-			                                               .origin = scan,
-			                                               .to = to,
-			                                               .target = target,
-			                                               .filter = filter,
-			                                               .expr_count = count,
-			                                               .exprs = exprs,
-			                                               .reject_null_value = plain});
+								       .origin = scan,
+								       .to = to,
+								       .target = target,
+								       .filter = filter,
+								       .expr_count = count,
+								       .exprs = exprs,
+								       .reject_null_value = plain});
 		}
 		case WEIR_NODE_AGGREGATE: {
 			uint32_t stage = 0;
@@ -288,19 +295,19 @@ static enum weir_err walk(struct planner *p, const struct weir_node *node, const
 			if (node->column_count > st->column_count && !used[st->column_count]) {
 				map[st->column_count] = weir_expr_bool(p->m, true); /* nobody reads it */
 			} else if (node->column_count > st->column_count) {
-				err = window_time_expr(p, map[st->column_count - 1], &node->columns[st->column_count].type,
-				                       &map[st->column_count]);
+				err = window_time_expr(p, map[st->column_count - 1],
+						       &node->columns[st->column_count].type, &map[st->column_count]);
 				if (err != WEIR_OK)
 					return err;
 			}
 			substitute(p, map, node->column_count, &filter, &exprs, count);
 			return branch_add(p, (struct weir_plan_branch){.from = WEIR_FROM_STAGE,
-			                                               .origin = stage,
-			                                               .to = to,
-			                                               .target = target,
-			                                               .filter = filter,
-			                                               .expr_count = count,
-			                                               .exprs = exprs});
+								       .origin = stage,
+								       .to = to,
+								       .target = target,
+								       .filter = filter,
+								       .expr_count = count,
+								       .exprs = exprs});
 		}
 		default:
 			return fail(p, "a sink cannot be read from%s", "");
@@ -314,14 +321,16 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 	for (uint32_t i = 0; i < p->stage_count; i++)
 		if (p->stages[i].node == node && !node->changes) {
 			*out = i;
-			return p->stages[i].busy ? fail(p, "the topology has a cycle at state %s", node->state_name) : WEIR_OK;
+			return p->stages[i].busy ? fail(p, "the topology has a cycle at state %s", node->state_name)
+						 : WEIR_OK;
 		}
 	const struct weir_node *in = node->inputs[0];
 	if (in->is_table)
 		return weir_diag_set(p->dg, WEIR_E_PLAN,
-		                     "state %s aggregates a table (a plain GROUP BY or EMIT CHANGES result): that needs retractions, "
-		                     "which are not supported yet; aggregate the stream, or window the first aggregate",
-		                     node->state_name);
+				     "state %s aggregates a table (a plain GROUP BY or EMIT CHANGES result): that "
+				     "needs retractions, "
+				     "which are not supported yet; aggregate the stream, or window the first aggregate",
+				     node->state_name);
 	p->stages = grow(p->m, p->stages, p->stage_count, &p->stage_capacity, sizeof *p->stages);
 	uint32_t index = p->stage_count++;
 	struct stage_build *sb = &p->stages[index];
@@ -334,7 +343,8 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 	for (uint32_t i = 0, again = 0; i < index; i++)
 		if (strcmp(p->stages[i].stage.name, st->name) == 0) {
 			if (p->stages[i].node != node)
-				return fail(p, "two aggregates have the state name %s: each needs its own", node->state_name);
+				return fail(p, "two aggregates have the state name %s: each needs its own",
+					    node->state_name);
 			st->name = weir_mem_printf(p->m, "%s-%u", node->state_name, ++again + 1);
 		}
 	st->key_count = node->key_count;
@@ -355,8 +365,8 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 	struct weir_state_def *def = &st->def;
 	def->name = st->name;
 	def->kind = node->window.kind == WEIR_WINDOW_NONE      ? WEIR_STATE_TABLE
-	            : node->window.kind == WEIR_WINDOW_SESSION ? WEIR_STATE_SESSION
-	                                                       : WEIR_STATE_WINDOW;
+		    : node->window.kind == WEIR_WINDOW_SESSION ? WEIR_STATE_SESSION
+							       : WEIR_STATE_WINDOW;
 	def->size_ms = node->window.size_ms;
 	def->advance_ms = node->window.kind == WEIR_WINDOW_TUMBLE ? node->window.size_ms : node->window.advance_ms;
 	def->offset_ms = node->window.offset_ms;
@@ -371,11 +381,12 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 	enum weir_err err = weir_state_def_init(def, p->dg);
 	if (err != WEIR_OK)
 		return err;
-	st->hold_ms = !windowed                          ? in->grace_ms
-	              : def->kind == WEIR_STATE_SESSION ? def->grace_ms + def->gap_ms
-	              : def->changes                    ? def->grace_ms + def->size_ms
-	                                                : def->grace_ms;
-	const struct weir_expr **exprs = weir_mem_take(p->m, (node->key_count + node->agg_arg_count + 1) * sizeof *exprs);
+	st->hold_ms = !windowed                         ? in->grace_ms
+		      : def->kind == WEIR_STATE_SESSION ? def->grace_ms + def->gap_ms
+		      : def->changes                    ? def->grace_ms + def->size_ms
+							: def->grace_ms;
+	const struct weir_expr **exprs =
+		weir_mem_take(p->m, (node->key_count + node->agg_arg_count + 1) * sizeof *exprs);
 	for (uint32_t k = 0; k < node->key_count; k++)
 		exprs[k] = node->keys[k];
 	for (uint32_t a = 0; a < node->agg_arg_count; a++)
@@ -405,8 +416,9 @@ static enum weir_err sink_key(struct planner *p, struct weir_plan_sink *sk, cons
 			const char *name = weir_mem_strndup(p->m, at, end ? (size_t)(end - at) : strlen(at));
 			int32_t c = column_named(sk, name);
 			if (c < 0)
-				return weir_diag_set(p->dg, WEIR_E_CONF, "table %s: key.fields names %s, which is not one of its columns",
-				                     def->name, name);
+				return weir_diag_set(p->dg, WEIR_E_CONF,
+						     "table %s: key.fields names %s, which is not one of its columns",
+						     def->name, name);
 			if (sk->key_count < sk->column_count)
 				keys[sk->key_count++] = (uint32_t)c;
 			at = end ? end + 1 : NULL;
@@ -442,8 +454,9 @@ static enum weir_err sink_key(struct planner *p, struct weir_plan_sink *sk, cons
 		sk->key_count = inner;
 		if (sk->window_start_column < 0 || inner == 0)
 			return weir_diag_set(p->dg, WEIR_E_PLAN,
-			                     "table %s: key.format=windowed needs window_start among its columns and a key column beside it",
-			                     def->name);
+					     "table %s: key.format=windowed needs window_start among its columns and a "
+					     "key column beside it",
+					     def->name);
 		if (inner == 1 && weir_kind_is_string(sk->column_types[keys[0]].kind))
 			sk->key_format.kind = WEIR_FORMAT_RAW;
 		else
@@ -487,8 +500,9 @@ static enum weir_err sink_add(struct planner *p, const struct weir_node *node)
 				enum weir_meta meta = meta_parse(col->metadata ? col->metadata : col->name);
 				if (meta != WEIR_META_TIMESTAMP)
 					return weir_diag_set(p->dg, WEIR_E_PLAN,
-					                     "table %s: column %s: a sink can write the metadata timestamp only; declare it VIRTUAL",
-					                     def->name, col->name);
+							     "table %s: column %s: a sink can write the metadata "
+							     "timestamp only; declare it VIRTUAL",
+							     def->name, col->name);
 				sk->timestamp_column = (int32_t)c;
 			}
 			c++;
@@ -504,13 +518,15 @@ static enum weir_err sink_add(struct planner *p, const struct weir_node *node)
 			if ((int32_t)c != sk->timestamp_column && !(is_key && def->options.value_except_key))
 				values[sk->value_count++] = c;
 		}
-		bool topic = def->options.connector == WEIR_CONNECTOR_RECORDED || def->options.connector == WEIR_CONNECTOR_KAFKA ||
-		             def->options.connector == WEIR_CONNECTOR_UPSERT_KAFKA;
+		bool topic = def->options.connector == WEIR_CONNECTOR_RECORDED ||
+			     def->options.connector == WEIR_CONNECTOR_KAFKA ||
+			     def->options.connector == WEIR_CONNECTOR_UPSERT_KAFKA;
 		if (sk->is_table && topic && !sk->has_key)
 			return weir_diag_set(p->dg, WEIR_E_PLAN,
-			                     "table %s takes updates (EMIT CHANGES or a plain GROUP BY) but has no key: add PRIMARY KEY (...) NOT "
-			                     "ENFORCED or 'key.fields' with every group column and window_start",
-			                     def->name);
+					     "table %s takes updates (EMIT CHANGES or a plain GROUP BY) but has no "
+					     "key: add PRIMARY KEY (...) NOT "
+					     "ENFORCED or 'key.fields' with every group column and window_start",
+					     def->name);
 	} else {
 		for (uint32_t c = 0; c < in->column_count; c++)
 			values[sk->value_count++] = c;
@@ -522,7 +538,7 @@ static enum weir_err sink_add(struct planner *p, const struct weir_node *node)
 }
 
 static void field_fill(struct weir_mem *m, struct weir_field *f, const struct weir_table_column *col, uint32_t ordinal,
-                       const char *key_prefix)
+		       const char *key_prefix)
 {
 	f->name = col->name;
 	f->type = col->type;
@@ -582,8 +598,8 @@ static void scan_finish(struct planner *p, uint32_t index)
 				sc->all_count++;
 			}
 			bool mine = pass == 0   ? col->kind == WEIR_COLUMN_PHYSICAL && !from_key
-			            : pass == 1 ? from_key
-			                        : col->kind == WEIR_COLUMN_METADATA;
+				    : pass == 1 ? from_key
+						: col->kind == WEIR_COLUMN_METADATA;
 			uint32_t ordinal = pass == 0 ? sc->all_count - 1 : key_ordinal;
 			key_ordinal += from_key;
 			if (!mine || !sb->used[c])
@@ -697,8 +713,8 @@ static enum weir_err finish(struct planner *p, struct weir_plan **out)
 	return WEIR_OK;
 }
 
-enum weir_err weir_plan_create(struct weir_plan **out, struct weir_topology *tp, const struct weir_plan_settings *settings,
-                               struct weir_diag **dg)
+enum weir_err weir_plan_create(struct weir_plan **out, struct weir_topology *tp,
+			       const struct weir_plan_settings *settings, struct weir_diag **dg)
 {
 	struct planner p = {.tp = tp, .m = weir_topology_mem(tp), .settings = settings, .dg = dg};
 	for (uint32_t i = 0; i < weir_topology_node_count(tp); i++) {
@@ -710,13 +726,15 @@ enum weir_err weir_plan_create(struct weir_plan **out, struct weir_topology *tp,
 		}
 	}
 	if (p.sink_count == 0)
-		return weir_diag_set(dg, WEIR_E_PLAN, "nothing to run: the topology has no sink (no INSERT INTO and no SELECT)");
+		return weir_diag_set(dg, WEIR_E_PLAN,
+				     "nothing to run: the topology has no sink (no INSERT INTO and no SELECT)");
 	return finish(&p, out);
 }
 
-/* The group columns that make up the source's key, as positions in the stage's keys; false unless all are there unchanged. */
+/* The group columns that make up the source's key, as positions in the stage's keys; false unless all are there
+ * unchanged. */
 static bool direct_positions(const struct weir_plan *pl, const struct weir_plan_branch *br, uint32_t key_count,
-                             uint32_t *position, uint32_t *count)
+			     uint32_t *position, uint32_t *count)
 {
 	const struct weir_plan_scan *sc = &pl->scans[br->origin];
 	const char *list = sc->table->options.key_fields;
@@ -771,8 +789,8 @@ static void bind_exchange(struct weir_plan *pl, struct weir_plan_stage *st)
 			memcpy(first, position, sizeof first);
 			first_count = count;
 		} else if (count != first_count || memcmp(first, position, count * sizeof *position) != 0 ||
-		           sc->partition_count != sc0->partition_count ||
-		           sc->table->options.key_format.kind != sc0->table->options.key_format.kind) {
+			   sc->partition_count != sc0->partition_count ||
+			   sc->table->options.key_format.kind != sc0->table->options.key_format.kind) {
 			st->exchange_why = "the sources differ in key, key format or partition count";
 			return;
 		}
@@ -781,7 +799,8 @@ static void bind_exchange(struct weir_plan *pl, struct weir_plan_stage *st)
 	st->exchange_why = "grouped by the source's own key";
 }
 
-enum weir_err weir_plan_bind(struct weir_plan *pl, const uint32_t *scan_partitions, uint32_t slots, struct weir_diag **dg)
+enum weir_err weir_plan_bind(struct weir_plan *pl, const uint32_t *scan_partitions, uint32_t slots,
+			     struct weir_diag **dg)
 {
 	pl->partition_count = 0;
 	for (uint32_t i = 0; i < pl->scan_count; i++) {

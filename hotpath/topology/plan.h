@@ -3,8 +3,9 @@
  *   scan  --branch-->  stage  --branch-->  stage ...  --branch-->  sink
  *
  * A *branch* is everything stateless between two of those: one filter and a list of expressions over the columns of its
- * origin (filters AND-ed, projections substituted, UNION ALL becomes several branches). A scan is read once however many
- * branches leave it. Immutable once made, shared by all threads; programs are compiled from it per worker. Built on
+ * origin (filters AND-ed, projections substituted, UNION ALL becomes several branches). A scan is read once however
+ * many branches leave it. Immutable once made, shared by all threads; programs are compiled from it per worker. Built
+ * on
  * @thread init, in the topology's memory. */
 #ifndef WEIR_TOPOLOGY_PLAN_H
 #define WEIR_TOPOLOGY_PLAN_H
@@ -32,45 +33,46 @@ struct weir_plan_scan {
 	const struct weir_field *value_fields; /* what the decoder of the value is asked for */
 	uint32_t key_count;
 	const struct weir_field *key_fields;
-	uint32_t all_count;                    /* every physical column of the value, for layout-bound formats */
+	uint32_t all_count; /* every physical column of the value, for layout-bound formats */
 	const struct weir_field *all_fields;
 	uint32_t meta_count;
 	const enum weir_meta *metas;
 	const struct weir_type *meta_types;
-	uint32_t column_count;                 /* value_count + key_count + meta_count */
+	uint32_t column_count; /* value_count + key_count + meta_count */
 	const char *const *column_names;
 	const struct weir_type *column_types;
-	const struct weir_expr *time;          /* over those columns; NULL: the record's timestamp */
+	const struct weir_expr *time; /* over those columns; NULL: the record's timestamp */
 	bool allow_negative_time;
-	bool reject_null_value;                /* some branch needs a value (plain GROUP BY) */
+	bool reject_null_value; /* some branch needs a value (plain GROUP BY) */
 	int64_t grace_ms;
 	uint32_t branch_count;
 	const uint32_t *branches;
 	/* Set by the engine when the source is open. */
 	uint32_t partition_count;
-	uint32_t partition_base;               /* its partition p is global partition partition_base + p */
+	uint32_t partition_base; /* its partition p is global partition partition_base + p */
 };
 
 enum weir_exchange { WEIR_EXCHANGE_DIRECT, WEIR_EXCHANGE_LOCAL };
 
-/* A window, session or plain table state. Its columns: keys, aggregates, then window_start, window_end (not for TABLE). */
+/* A window, session or plain table state. Its columns: keys, aggregates, then window_start, window_end (not for TABLE).
+ */
 struct weir_plan_stage {
 	struct weir_state_def def;
-	const char *name;           /* state name */
+	const char *name; /* state name */
 	enum weir_exchange exchange;
-	const char *exchange_why;   /* for explain */
-	uint32_t level;             /* 1: fed by scans alone; else 1 + the highest feeding stage */
-	uint32_t slot_count;        /* set by the engine: partitions (direct) or `slots` (local) */
+	const char *exchange_why; /* for explain */
+	uint32_t level;           /* 1: fed by scans alone; else 1 + the highest feeding stage */
+	uint32_t slot_count;      /* set by the engine: partitions (direct) or `slots` (local) */
 	uint32_t key_count;
 	uint32_t agg_arg_count;
 	uint32_t column_count;
 	const char *const *column_names;
 	const struct weir_type *column_types;
 	bool reject_null_key;
-	int64_t hold_ms;            /* stage time = task time - hold_ms (design.md section 3) */
-	uint32_t input_count;       /* branches that end here */
+	int64_t hold_ms;      /* stage time = task time - hold_ms (design.md section 3) */
+	uint32_t input_count; /* branches that end here */
 	const uint32_t *inputs;
-	uint32_t branch_count;      /* branches that start here */
+	uint32_t branch_count; /* branches that start here */
 	const uint32_t *branches;
 };
 
@@ -84,7 +86,7 @@ struct weir_plan_sink {
 	/* Which columns the key and the value are made of. */
 	bool has_key;
 	struct weir_format_options key_format;
-	bool key_windowed;                  /* inner key, then the window's bounds (semantics.md section 6) */
+	bool key_windowed; /* inner key, then the window's bounds (semantics.md section 6) */
 	bool key_session;
 	int32_t window_start_column, window_end_column; /* -1 unless key_windowed */
 	uint32_t key_count;
@@ -92,8 +94,8 @@ struct weir_plan_sink {
 	struct weir_format_options value_format;
 	uint32_t value_count;
 	const uint32_t *value_columns;
-	int32_t timestamp_column;           /* METADATA timestamp written by the sink, -1: the result timestamp */
-	bool is_table;                      /* fed by a table: deletes are null values, print has ops */
+	int32_t timestamp_column; /* METADATA timestamp written by the sink, -1: the result timestamp */
+	bool is_table;            /* fed by a table: deletes are null values, print has ops */
 };
 
 enum weir_branch_from { WEIR_FROM_SCAN, WEIR_FROM_STAGE };
@@ -101,13 +103,13 @@ enum weir_branch_to { WEIR_TO_STAGE, WEIR_TO_SINK };
 
 struct weir_plan_branch {
 	enum weir_branch_from from;
-	uint32_t origin;                       /* scan or stage */
+	uint32_t origin; /* scan or stage */
 	enum weir_branch_to to;
-	uint32_t target;                       /* stage or sink */
-	const struct weir_expr *filter;        /* NULL: all rows */
-	uint32_t expr_count;                   /* TO_STAGE: keys then aggregate arguments; TO_SINK: the sink's columns */
+	uint32_t target;                /* stage or sink */
+	const struct weir_expr *filter; /* NULL: all rows */
+	uint32_t expr_count;            /* TO_STAGE: keys then aggregate arguments; TO_SINK: the sink's columns */
 	const struct weir_expr *const *exprs;
-	bool reject_null_value;                /* a null value on a stream into a plain GROUP BY */
+	bool reject_null_value; /* a null value on a stream into a plain GROUP BY */
 };
 
 struct weir_plan {
@@ -119,11 +121,11 @@ struct weir_plan {
 	struct weir_plan_sink *sinks;
 	uint32_t branch_count;
 	struct weir_plan_branch *branches;
-	uint32_t level_count;           /* highest level of a stage, 0: stateless */
-	bool force_local;               /* exchange=local */
-	bool route_direct;              /* every scan's branches end in direct stages or sinks: batches go to the slot's owner */
+	uint32_t level_count; /* highest level of a stage, 0: stateless */
+	bool force_local;     /* exchange=local */
+	bool route_direct;    /* every scan's branches end in direct stages or sinks: batches go to the slot's owner */
 	/* Set by the engine. */
-	uint32_t partition_count;       /* of all scans together */
+	uint32_t partition_count; /* of all scans together */
 };
 
 struct weir_plan_settings {
@@ -135,10 +137,10 @@ struct weir_plan_settings {
 
 /* Flattens the graph of tp. Fails with what cannot run: no sink, an aggregate over a table, ... */
 WEIR_MUST_CHECK enum weir_err weir_plan_create(struct weir_plan **out, struct weir_topology *tp,
-                                               const struct weir_plan_settings *settings, struct weir_diag **dg);
+					       const struct weir_plan_settings *settings, struct weir_diag **dg);
 /* Called when partition counts are known: exchange kinds that need equal counts, slots, partition numbering. */
 WEIR_MUST_CHECK enum weir_err weir_plan_bind(struct weir_plan *pl, const uint32_t *scan_partitions, uint32_t slots,
-                                             struct weir_diag **dg);
+					     struct weir_diag **dg);
 /* Partition i of changelog of stage: how many, and where a slot lives. */
 uint32_t weir_plan_changelog_partitions(const struct weir_plan *pl, const struct weir_plan_stage *st);
 

@@ -1,7 +1,7 @@
-/* test_crash.c: the whole engine over real recorded topics, on one thread: feed, workers and snapshotter are stepped in a
- * seeded random order, and the run is cut off at a random step and started again, as often as it takes. Whatever the
- * number of workers, the order of steps and the crashes: the output topic must have the bytes of an undisturbed run with
- * one worker. WEIR_SIM_SEED runs one seed, WEIR_SIM_CASES sets how many. */
+/* test_crash.c: the whole engine over real recorded topics, on one thread: feed, workers and snapshotter are stepped in
+ * a seeded random order, and the run is cut off at a random step and started again, as often as it takes. Whatever the
+ * number of workers, the order of steps and the crashes: the output topic must have the bytes of an undisturbed run
+ * with one worker. WEIR_SIM_SEED runs one seed, WEIR_SIM_CASES sets how many. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -38,9 +38,9 @@ static int64_t sim_now(void)
 }
 
 #define check(call, dg)                                                                                                \
-	do {                                                                                                               \
-		if ((call) != WEIR_OK)                                                                                         \
-			fail_msg("%s", weir_diag_text(dg));                                                                        \
+	do {                                                                                                           \
+		if ((call) != WEIR_OK)                                                                                 \
+			fail_msg("%s", weir_diag_text(dg));                                                            \
 	} while (0)
 
 static void make_input(const char *dir, uint64_t seed)
@@ -56,27 +56,39 @@ static void make_input(const char *dir, uint64_t seed)
 		if (r % 97 == 0)
 			snprintf(value, sizeof value, "{\"k\":\"%s\",\"v\":", key);
 		else
-			snprintf(value, sizeof value, "{\"k\":\"%s\",\"v\":%d,\"s\":\"s%u\",\"ts\":%" PRId64 "}", key, (int)(r % 1000),
-			         (unsigned)(r >> 40) % 5000, ts);
+			snprintf(value, sizeof value, "{\"k\":\"%s\",\"v\":%d,\"s\":\"s%u\",\"ts\":%" PRId64 "}", key,
+				 (int)(r % 1000), (unsigned)(r >> 40) % 5000, ts);
 		struct weir_out out = {.key = {key, strlen(key)}, .value = {value, strlen(value)}, .timestamp = ts};
-		check(weir_topic_writer_put(w, (weir_murmur2(key, strlen(key)) & 0x7fffffff) % SIM_PARTITIONS, &out, &dg), dg);
+		check(weir_topic_writer_put(w, (weir_murmur2(key, strlen(key)) & 0x7fffffff) % SIM_PARTITIONS, &out,
+					    &dg),
+		      dg);
 		if (rng_next(&seed) % 150 == 0)
 			check(weir_topic_writer_cut(w, &dg), dg);
 	}
 	check(weir_topic_writer_close(w, &dg), dg);
 }
 
-enum job_kind { JOB_TUMBLE, JOB_HOP, JOB_SESSION, JOB_TUMBLE_CHANGES, JOB_SESSION_CHANGES, JOB_TABLE, JOB_TWO_STAGES, JOB_STATELESS, JOB_COUNT };
+enum job_kind {
+	JOB_TUMBLE,
+	JOB_HOP,
+	JOB_SESSION,
+	JOB_TUMBLE_CHANGES,
+	JOB_SESSION_CHANGES,
+	JOB_TABLE,
+	JOB_TWO_STAGES,
+	JOB_STATELESS,
+	JOB_COUNT
+};
 
 static const char *const job_name[] = {"tumble",          "hop",   "session",    "tumble changes",
-                                       "session changes", "table", "two stages", "stateless"};
+				       "session changes", "table", "two stages", "stateless"};
 
 static struct weir_topology *make_job(enum job_kind kind, bool direct, const char *in, const char *out)
 {
 	char options[512];
 	struct weir_topology *tp = weir_topology_create();
 	snprintf(options, sizeof options, "connector=recorded path='%s' topic=in format=json%s", in,
-	         direct ? " key.fields=k key.format=raw" : "");
+		 direct ? " key.fields=k key.format=raw" : "");
 	struct weir_stream *st = weir_source(tp, "src", "k STRING, v BIGINT, s STRING, ts TIMESTAMP_LTZ(3)", options);
 	st = weir_event_time(st, "ts", 20);
 	const char *key = "k";
@@ -101,15 +113,17 @@ static struct weir_topology *make_job(enum job_kind kind, bool direct, const cha
 		break;
 	case JOB_SESSION_CHANGES:
 		st = weir_aggregate(weir_emit(weir_session(st, 30), WEIR_EMIT_CHANGES), "w",
-		                    "k, window_start, window_end, COUNT(*) AS n, SUM(v) AS total");
+				    "k, window_start, window_end, COUNT(*) AS n, SUM(v) AS total");
 		key = "k;window_start;window_end";
 		break;
 	case JOB_TABLE:
-		st = weir_filter(weir_aggregate(st, "w", "k, COUNT(*) AS n, SUM(v) AS total, MIN(s) AS s"), "total % 3 <> 0");
+		st = weir_filter(weir_aggregate(st, "w", "k, COUNT(*) AS n, SUM(v) AS total, MIN(s) AS s"),
+				 "total % 3 <> 0");
 		break;
 	case JOB_TWO_STAGES:
 		st = weir_aggregate(weir_tumble(st, 20), "w1", "k, r, COUNT(*) AS n, SUM(v) AS total");
-		st = weir_aggregate(weir_tumble(weir_key_by(st, "r"), 100), "w2", "r AS k, window_start, SUM(n) AS n, SUM(total) AS total");
+		st = weir_aggregate(weir_tumble(weir_key_by(st, "r"), 100), "w2",
+				    "r AS k, window_start, SUM(n) AS n, SUM(total) AS total");
 		break;
 	default:
 		st = weir_select(weir_filter(st, "v > 200"), "k, v + 1 AS v, s");
@@ -120,7 +134,8 @@ static struct weir_topology *make_job(enum job_kind kind, bool direct, const cha
 	return tp;
 }
 
-static enum weir_err open_log(void *ctx, const char *home, const char *app, struct weir_log **out, struct weir_diag **dg)
+static enum weir_err open_log(void *ctx, const char *home, const char *app, struct weir_log **out,
+			      struct weir_diag **dg)
 {
 	(void)ctx;
 	return weir_recorded_log_open(out, home, app, dg);
@@ -128,7 +143,7 @@ static enum weir_err open_log(void *ctx, const char *home, const char *app, stru
 
 /* One run; cut off after `steps` steps unless it ends before. Returns whether it ended. */
 static bool run(enum job_kind kind, bool direct, const char *in, const char *out, unsigned workers, uint64_t *seed,
-                uint64_t steps)
+		uint64_t steps)
 {
 	struct weir_core co = {0};
 	struct weir_conf *cf = weir_conf_create();
@@ -171,7 +186,8 @@ static uint64_t digest(const char *dir, uint64_t *records)
 	struct weir_stream_log *sl;
 	struct weir_diag *dg = NULL;
 	const char *topic = "out";
-	struct weir_recorded_source_spec spec = {.path = dir, .topics = &topic, .topic_count = 1, .bounded = WEIR_STARTUP_LATEST};
+	struct weir_recorded_source_spec spec = {
+		.path = dir, .topics = &topic, .topic_count = 1, .bounded = WEIR_STARTUP_LATEST};
 	check(weir_recorded_source_open(&sl, &spec, &dg), dg);
 	uint64_t h = 0;
 	*records = 0;
@@ -213,9 +229,10 @@ static void one_case(uint64_t seed)
 		crashes++;
 	uint64_t got = digest(out, &records);
 	if (got != want || records != ref_records)
-		fail_msg("%s: seed %" PRIu64 " (%s, %s, %u workers, %u crashes): %" PRIu64 " records, wanted %" PRIu64 "; digest %s", root, seed,
-		         job_name[kind], direct ? "direct" : "local", workers, crashes, records, ref_records,
-		         got == want ? "equal" : "differs");
+		fail_msg("%s: seed %" PRIu64 " (%s, %s, %u workers, %u crashes): %" PRIu64 " records, wanted %" PRIu64
+			 "; digest %s",
+			 root, seed, job_name[kind], direct ? "direct" : "local", workers, crashes, records,
+			 ref_records, got == want ? "equal" : "differs");
 	tmpdir_remove(root);
 }
 

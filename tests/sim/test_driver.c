@@ -49,8 +49,8 @@ static void job_start(struct job *j)
 static void push(struct job *j, const char *topic, const char *value)
 {
 	struct weir_diag *dg = NULL;
-	if (weir_driver_push(j->dr, topic, (struct weir_slice){NULL, 0}, (struct weir_slice){value, value ? strlen(value) : 0}, 0,
-	                     &dg) != WEIR_OK)
+	if (weir_driver_push(j->dr, topic, (struct weir_slice){NULL, 0},
+			     (struct weir_slice){value, value ? strlen(value) : 0}, 0, &dg) != WEIR_OK)
 		fail_msg("%s", weir_diag_text(dg));
 }
 
@@ -157,7 +157,7 @@ static void test_rejects_are_counted_and_go_to_the_dead_letter_topic(void **stat
 	push_kv(&j, "a", 1, 1);
 	push(&j, "in", "{\"k\":\"a\",\"v\":1,\"ts\":2");
 	push(&j, "in", "{\"k\":\"a\",\"v\":\"x\",\"ts\":3}");
-	push_kv(&j, "a", 1, -1); /* vector 12 */
+	push_kv(&j, "a", 1, -1);              /* vector 12 */
 	push(&j, "in", "{\"v\":1,\"ts\":4}"); /* null key */
 	end(&j);
 	expect(&j, "out", "a", "{\"k\":\"a\",\"n\":1,\"total\":1}", 9);
@@ -240,7 +240,8 @@ static void test_filter_and_projection_without_state(void **state)
 {
 	(void)state;
 	struct job j = job_begin();
-	struct weir_stream *st = weir_select(weir_filter(source(&j, "s", "in", 0), "v > 1"), "UPPER(k) AS k, v * 2 AS twice");
+	struct weir_stream *st =
+		weir_select(weir_filter(source(&j, "s", "in", 0), "v > 1"), "UPPER(k) AS k, v * 2 AS twice");
 	(void)weir_sink(st, "out", OUT);
 	job_start(&j);
 	push_kv(&j, "a", 1, 0);
@@ -259,7 +260,8 @@ static void test_two_stages_of_windows(void **state)
 	struct job j = job_begin();
 	struct weir_stream *st = weir_tumble(weir_key_by(source(&j, "s", "in", 0), "k"), 10);
 	st = weir_aggregate(st, "first", "k, window_start, COUNT(*) AS n");
-	st = weir_aggregate(weir_tumble(weir_key_by(st, "k"), 20), "second", "k, window_start, SUM(n) AS n, COUNT(*) AS windows");
+	st = weir_aggregate(weir_tumble(weir_key_by(st, "k"), 20), "second",
+			    "k, window_start, SUM(n) AS n, COUNT(*) AS windows");
 	(void)weir_sink(st, "out", OUT);
 	job_start(&j);
 	for (int64_t t = 0; t < 60; t += 2)
@@ -301,6 +303,69 @@ static void test_two_inputs_close_by_the_slower_one(void **state)
 	job_end(&j);
 }
 
+static void test_future_guard_refuses_and_moves_no_time(void **state)
+{
+	(void)state;
+	struct job j = job_begin();
+	struct weir_stats stats;
+	conf_set(&j, "time.future.max.ms", "100");
+	struct weir_stream *st = weir_tumble(weir_key_by(source(&j, "s", "in", 0), "k"), 10);
+	(void)weir_sink(weir_aggregate(st, "w", "k, COUNT(*) AS n"), "out", OUT);
+	job_start(&j);
+	push_kv(&j, "a", 1, 5);
+	push_kv(&j, "a", 1, 106); /* 101 ahead */
+	push_kv(&j, "a", 1, 6);   /* not late: the refused record moved nothing */
+	push_kv(&j, "a", 1, 105); /* 99 ahead */
+	weir_driver_stats(j.dr, &stats);
+	assert_int_equal(stats.records_rejected, 1);
+	assert_int_equal(stats.records_late, 0);
+	expect(&j, "out", "a", "{\"k\":\"a\",\"n\":2}", 9);
+	job_end(&j);
+}
+
+static void test_late_records_keep_their_bytes_and_say_why(void **state)
+{
+	(void)state;
+	struct job j = job_begin();
+	conf_set(&j, "late.topic", "late");
+	struct weir_stream *st = weir_tumble(weir_key_by(source(&j, "s", "in", 0), "k"), 10);
+	(void)weir_sink(weir_aggregate(st, "w", "k, COUNT(*) AS n"), "out", OUT);
+	job_start(&j);
+	push_kv(&j, "a", 1, 30);
+	push(&j, "in", "{\"ts\":3,  \"v\":1,\"k\":\"b\"}");
+	expect(&j, "late", NULL, "{\"ts\":3,  \"v\":1,\"k\":\"b\"}", -1);
+	expect_none(&j, "late");
+	job_end(&j);
+}
+
+static void test_advance_moves_every_partition(void **state)
+{
+	(void)state;
+	struct job j = tumbling(5);
+	struct weir_diag *dg = NULL;
+	push_kv(&j, "a", 1, 3);
+	assert_int_equal(weir_driver_advance(j.dr, 14, &dg), WEIR_OK);
+	expect_none(&j, "out");
+	assert_int_equal(weir_driver_advance(j.dr, 15, &dg), WEIR_OK);
+	expect(&j, "out", "a", "{\"k\":\"a\",\"n\":1,\"total\":1}", 9);
+	job_end(&j);
+}
+
+static void test_errors_policy_fail_stops_with_the_place(void **state)
+{
+	(void)state;
+	struct job j = job_begin();
+	struct weir_diag *dg = NULL;
+	conf_set(&j, "errors.policy", "fail");
+	(void)weir_sink(source(&j, "s", "in", 0), "out", "connector=recorded path=x topic=out format=json");
+	job_start(&j);
+	assert_int_equal(weir_driver_push(j.dr, "in", (struct weir_slice){NULL, 0}, (struct weir_slice){"{", 1}, 0, &dg),
+	                 WEIR_E_RECORD);
+	assert_non_null(strstr(weir_diag_text(dg), "in-0 offset 0"));
+	weir_diag_destroy(dg);
+	job_end(&j);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +378,10 @@ int main(void)
 		cmocka_unit_test(test_filter_and_projection_without_state),
 		cmocka_unit_test(test_two_stages_of_windows),
 		cmocka_unit_test(test_two_inputs_close_by_the_slower_one),
+		cmocka_unit_test(test_future_guard_refuses_and_moves_no_time),
+		cmocka_unit_test(test_late_records_keep_their_bytes_and_say_why),
+		cmocka_unit_test(test_advance_moves_every_partition),
+		cmocka_unit_test(test_errors_policy_fail_stops_with_the_place),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
