@@ -125,7 +125,9 @@ struct weir_driver_record {
 };
 /* The next result of topic, in order: 1, or 0 when there is none. */
 WEIR_API int weir_driver_pop(struct weir_driver *dr, const char *topic, struct weir_driver_record *out);
+/* The counters of a driver, as weir_engine_stats. */
 WEIR_API void weir_driver_stats(const struct weir_driver *dr, struct weir_stats *out);
+/* NULL is fine. */
 WEIR_API void weir_driver_destroy(struct weir_driver *dr);
 
 #ifdef __cplusplus
