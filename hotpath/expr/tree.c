@@ -228,34 +228,45 @@ static bool same_value(const struct weir_expr *a, const struct weir_expr *b)
 	}
 }
 
+/* Whether two nodes agree but for their arguments. */
+static bool same_node(const struct weir_expr *a, const struct weir_expr *b)
+{
+	if (a->op != b->op || a->arg_count != b->arg_count || !weir_type_equal(&a->type, &b->type))
+		return false;
+	if (a->op == WEIR_EXPR_COLUMN)
+		return a->column == b->column;
+	if (a->op == WEIR_EXPR_CONST)
+		return same_value(a, b);
+	return a->op != WEIR_EXPR_CALL || a->fn == b->fn;
+}
+
 bool weir_expr_equal(const struct weir_expr *a, const struct weir_expr *b)
 {
-	struct weir_buf stack = {0};
-	const struct weir_expr *pair[2] = {a, b};
+	struct weir_buf stack = {0}; /* pairs still to compare; the first argument is followed at once */
+	const struct weir_expr *pair[2];
 	bool equal = true;
 	uint32_t steps = 0;
-	weir_buf_put(&stack, pair, sizeof pair);
-	while (equal && stack.bytes > 0) {
-		stack.bytes -= sizeof pair;
-		memcpy(pair, stack.data + stack.bytes, sizeof pair);
-		a = pair[0];
-		b = pair[1];
-		if (a == b)
-			continue;
+	for (;;) {
 		/* Two DAGs that share much could take for ever; "not equal" is always a safe answer. */
-		equal = ++steps < EQUAL_STEPS_MAX && a->op == b->op && a->arg_count == b->arg_count &&
-			weir_type_equal(&a->type, &b->type);
-		if (equal && a->op == WEIR_EXPR_COLUMN)
-			equal = a->column == b->column;
-		else if (equal && a->op == WEIR_EXPR_CONST)
-			equal = same_value(a, b);
-		else if (equal && a->op == WEIR_EXPR_CALL)
-			equal = a->fn == b->fn;
-		for (uint32_t i = 0; equal && i < a->arg_count; i++) {
+		equal = a == b || (++steps < EQUAL_STEPS_MAX && same_node(a, b));
+		if (!equal)
+			break;
+		for (uint32_t i = 1; a != b && i < a->arg_count; i++) {
 			pair[0] = a->args[i];
 			pair[1] = b->args[i];
 			weir_buf_put(&stack, pair, sizeof pair);
 		}
+		if (a != b && a->arg_count > 0) {
+			a = a->args[0];
+			b = b->args[0];
+			continue;
+		}
+		if (stack.bytes == 0)
+			break;
+		stack.bytes -= sizeof pair;
+		memcpy(pair, stack.data + stack.bytes, sizeof pair);
+		a = pair[0];
+		b = pair[1];
 	}
 	weir_buf_fini(&stack);
 	return equal;

@@ -225,6 +225,7 @@ static void test_split_and_merge(void **state)
 	assert_string_equal(us->table->options.path, "/tmp/rec");
 	assert_string_equal(us->table->options.scan_startup_mode, "earliest-offset");
 	assert_int_equal(find_node(&c, WEIR_NODE_UNION, 0)->rowtime, 2);
+	assert_string_equal(weir_conf_get(c.cf, "application.id"), "g");
 	done(&c);
 	/* Without recorded topics in their place there is nothing to read yet. */
 	compile_text(&c, text, sizeof text - 1, NULL);
@@ -471,7 +472,9 @@ static void test_create_table(void **state)
 		     "");
 	expect_error("CREATE TABLE t (a INTEGR) WITH ('connector' = 'print')", 19, "unknown type INTEGR",
 		     "did you mean INTEGER?");
-	expect_error("CREATE TABLE t (a INT)", 14, "table t has no connector", "add WITH");
+	expect_error("CREATE TABLE t (a INT)", 14, "table t has no connector", "add 'connector' = 'recorded'");
+	expect_error("CREATE TABLE t (a INT) WITH ('conector' = 'kafka')", 30, "unknown option 'conector'",
+		     "did you mean 'connector'?");
 	expect_error("CREATE TABLE t (a INT) WITH ('connector' = 'recordet')", 30, "recordet", "");
 	expect_error("CREATE TABLE t (a INT) WITH ('connector' = 'recorded', 'path' = 'x', 'topik' = 't', 'format' = "
 		     "'json')",
@@ -509,6 +512,13 @@ static void test_create_table(void **state)
 		     "'path' = 'x', 'topic'"
 		     " = 't', 'format' = 'json'); INSERT INTO t SELECT order_id, ts FROM orders",
 		     153, "cannot be written: metadata 'offset' is read-only", "declare it VIRTUAL");
+	expect_error("CREATE TABLE t (a STRING, b INT) WITH ('connector' = 'recorded', 'path' = 'x', 'topic' = 't', "
+		     "'format' = 'raw')",
+		     95, "format 'raw' takes exactly 1 column, not 2", "use json or csv");
+	expect_error("CREATE TABLE t (a STRING, b INT) WITH ('connector' = 'recorded', 'path' = 'x', 'topic' = 't', "
+		     "'format' = 'json',"
+		     " 'key.format' = 'raw', 'key.fields' = 'a;b')",
+		     114, "key format 'raw' takes exactly 1 column, not 2", "use 'key.format' = 'json'");
 	expect_error("CREATE TABLE t LIKE orders", 16, "not supported yet: CREATE TABLE ... LIKE", "");
 	expect("CREATE TABLE t (`x``y` ROW<a INT, `b c` ARRAY<STRING>> COMMENT 'z', p BIGINT NOT NULL, c AS p + q, q "
 	       "INT, o BIGINT"
@@ -607,6 +617,26 @@ static void test_set(void **state)
 	assert_string_equal(weir_conf_get(cf, "slots"), "8");
 	weir_sql_close(sq);
 	weir_conf_destroy(cf);
+}
+
+#define GROUPED(name, group)                                                                                           \
+	"CREATE TABLE " name                                                                                           \
+	" (a INT) WITH ('connector'='kafka','topic'='x','format'='json','properties.group.id'='" group                 \
+	"','properties.bootstrap.servers'='file:rec');"
+
+/* A source's group names the application, unless something stronger does. */
+static void test_group_ids(void **state)
+{
+	(void)state;
+	expect_error(GROUPED("g1", "one") GROUPED("g2", "two") "SELECT a FROM g1 UNION ALL SELECT a FROM g2", 340,
+		     "two groups: 'properties.group.id' of this table is two, of another source it is one",
+		     "name the application");
+	struct compiled c;
+	compile(&c, "SET 'pipeline.name' = 'p';" GROUPED("g1", "one")
+			    GROUPED("g2", "two") "SELECT a FROM g1 UNION ALL SELECT a FROM g2");
+	expect_ok(&c);
+	assert_string_equal(weir_conf_get(c.cf, "application.id"), "p");
+	done(&c);
 }
 
 static void test_show_and_describe(void **state)
@@ -761,6 +791,7 @@ int main(void)
 		cmocka_unit_test(test_views),
 		cmocka_unit_test(test_statements),
 		cmocka_unit_test(test_set),
+		cmocka_unit_test(test_group_ids),
 		cmocka_unit_test(test_show_and_describe),
 		cmocka_unit_test(test_expand),
 		cmocka_unit_test(test_depth_in_every_clause),

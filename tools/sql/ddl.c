@@ -424,6 +424,47 @@ static enum weir_err check_option_names(struct create *cr, const struct weir_tab
 	return WEIR_OK;
 }
 
+/* A table without 'connector': perhaps it is misspelt. */
+static enum weir_err no_connector(struct create *cr, const struct weir_table_def *def, uint32_t at)
+{
+	static const char *const word[] = {"connector"};
+	const struct weir_option *o = (const struct weir_option *)cr->options.data;
+	for (uint32_t i = 0; i < cr->option_count; i++)
+		if (weir_nearest_name(o[i].name, strlen(o[i].name), word, 1) != NULL)
+			return sql_error(cr->sq, place_of(&cr->option_places, i), "did you mean 'connector'?",
+					 "unknown option '%s'", o[i].name);
+	return sql_error(cr->sq, at,
+			 "add 'connector' = 'recorded', 'kafka', 'datagen', 'print', 'blackhole' or 'filesystem'",
+			 "table %s has no connector", def->name);
+}
+
+static uint32_t count_names(const char *list)
+{
+	uint32_t n = list != NULL && *list != 0;
+	for (; list != NULL && *list != 0; list++)
+		n += *list == ';' && list[1] != 0;
+	return n;
+}
+
+/* RAW is one column's bytes. */
+static enum weir_err check_raw(struct create *cr, const struct weir_table_def *def, uint32_t at)
+{
+	const struct weir_table_options *o = &def->options;
+	uint32_t keys = o->key_fields != NULL ? count_names(o->key_fields) : def->primary_key_count, values = 0;
+	for (uint32_t i = 0; i < cr->count; i++)
+		values += column_at(cr, i)->kind == WEIR_COLUMN_PHYSICAL;
+	if (o->value_except_key)
+		values -= keys < values ? keys : values;
+	if (o->has_value_format && o->value_format.kind == WEIR_FORMAT_RAW && values != 1)
+		return sql_error(cr->sq, option_at(cr, "value.format", option_at(cr, "format", at)),
+				 "use json or csv, or declare one column",
+				 "format 'raw' takes exactly 1 column, not %u", values);
+	if (o->has_key_format && o->key_format.kind == WEIR_FORMAT_RAW && keys > 1)
+		return sql_error(cr->sq, option_at(cr, "key.format", at), "use 'key.format' = 'json'",
+				 "key format 'raw' takes exactly 1 column, not %u", keys);
+	return WEIR_OK;
+}
+
 static enum weir_err finish_table(struct create *cr, struct weir_table_def *def, uint32_t at)
 {
 	struct weir_sql *sq = cr->sq;
@@ -438,16 +479,16 @@ static enum weir_err finish_table(struct create *cr, struct weir_table_def *def,
 		err = read_primary_key(cr, def);
 	if (err != WEIR_OK)
 		return err;
-	if (cr->option_count == 0)
-		return sql_error(sq, at, "add WITH ('connector' = 'recorded', ...)", "table %s has no connector",
-				 def->name);
+	if (option_at(cr, "connector", UINT32_MAX) == UINT32_MAX)
+		return no_connector(cr, def, at);
 	err = weir_table_options_parse(&def->options, (const struct weir_option *)cr->options.data, cr->option_count,
 				       sq->m, &bad, &inner);
 	if (err != WEIR_OK)
 		return sql_error_from(sq, bad < cr->option_count ? place_of(&cr->option_places, bad) : at, inner);
 	def->columns = weir_mem_copy(sq->m, cr->columns.data, cr->columns.bytes);
 	def->column_count = cr->count;
-	return check_option_names(cr, def, at);
+	err = check_raw(cr, def, at);
+	return err == WEIR_OK ? check_option_names(cr, def, at) : err;
 }
 
 static void create_fini(struct create *cr)

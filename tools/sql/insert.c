@@ -43,6 +43,32 @@ enum weir_err sql_use_table(struct weir_sql *sq, struct sql_table *t, bool sink,
 	}
 	if (weir_table_options_check_use(o, sink, t->name, &inner) != WEIR_OK)
 		return sql_error_from(sq, at, inner);
+	if (sink || o->group_id == NULL)
+		return WEIR_OK;
+	/* The group is the application unless something stronger names it: sql_name_application looks. */
+	if (sq->group_id != NULL && strcmp(sq->group_id, o->group_id) != 0 && sq->other_group_id == NULL) {
+		sq->other_group_id = o->group_id;
+		sq->other_group_at = at;
+	}
+	if (sq->group_id == NULL)
+		sq->group_id = o->group_id;
+	return WEIR_OK;
+}
+
+enum weir_err sql_name_application(struct weir_sql *sq)
+{
+	struct weir_diag *inner = NULL;
+	if (sq->cf == NULL || sq->group_id == NULL)
+		return WEIR_OK;
+	/* As weak as a default: a SET, a configuration file and the command line win. */
+	if (weir_conf_set_from(sq->cf, "application.id", sq->group_id, WEIR_ORIGIN_DEFAULT, "properties.group.id",
+			       &inner) != WEIR_OK)
+		return sql_error_from(sq, 0, inner);
+	const char *app = weir_conf_get(sq->cf, "application.id");
+	if (sq->other_group_id != NULL && app != NULL && strcmp(app, sq->group_id) == 0)
+		return sql_error(sq, sq->other_group_at, "name the application: SET 'pipeline.name' = '...'",
+				 "two groups: 'properties.group.id' of this table is %s, of another source it is %s",
+				 sq->other_group_id, sq->group_id);
 	return WEIR_OK;
 }
 

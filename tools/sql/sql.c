@@ -384,6 +384,8 @@ enum weir_err weir_sql_open(struct weir_sql **out, struct weir_conf *cf, const c
 	sq->ts.depth_max = (uint32_t)limit(cf, "sql.depth.max", 200);
 	if (err == WEIR_OK)
 		err = compile_all(sq);
+	if (err == WEIR_OK)
+		err = sql_name_application(sq);
 	weir_diag_destroy(own);
 	weir_buf_fini(&sq->tables);
 	weir_buf_fini(&sq->states);

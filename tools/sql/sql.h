@@ -101,6 +101,9 @@ struct weir_sql {
 	bool in_set;           /* between BEGIN STATEMENT SET and END */
 	uint32_t insert_count; /* INSERTs and bare SELECTs so far */
 	uint32_t explain_count;
+	const char *group_id;       /* properties.group.id of the sources that are read */
+	const char *other_group_id; /* the first that differs, and the token of its table's use */
+	uint32_t other_group_at;
 	const char *sink_name; /* prefix of state names of the query being compiled */
 };
 
@@ -134,6 +137,8 @@ enum weir_err sql_get_table(struct weir_sql *sq, const char *name, uint32_t at, 
 enum weir_err sql_accept_if(struct weir_sql *sq, bool not_exists, bool *out);
 /* Points a Kafka table at the recorded topics that stand for the brokers; an error where there are none. */
 enum weir_err sql_use_table(struct weir_sql *sq, struct sql_table *t, bool sink, uint32_t at);
+/* The sources' group names the application where nothing else does; two groups cannot. */
+enum weir_err sql_name_application(struct weir_sql *sq);
 /* A name of its own for a state: the sink and what the state is. */
 const char *sql_state_name(struct weir_sql *sq, const char *what);
 
