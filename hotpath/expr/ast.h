@@ -13,19 +13,20 @@ enum weir_ast_kind {
 	WEIR_AST_NULL,
 	WEIR_AST_TRUE,
 	WEIR_AST_FALSE,
-	WEIR_AST_INTEGER, /* text */
-	WEIR_AST_DECIMAL, /* text */
-	WEIR_AST_DOUBLE,  /* text */
-	WEIR_AST_STRING,  /* text */
-	WEIR_AST_BYTES,   /* text */
+	WEIR_AST_INTEGER,   /* text */
+	WEIR_AST_DECIMAL,   /* text */
+	WEIR_AST_DOUBLE,    /* text */
+	WEIR_AST_STRING,    /* text */
+	WEIR_AST_BYTES,     /* text */
 	WEIR_AST_DATE,      /* DATE '...' */
 	WEIR_AST_TIME,      /* TIME '...' */
 	WEIR_AST_TIMESTAMP, /* TIMESTAMP '...' */
 	WEIR_AST_INTERVAL,  /* INTERVAL '5' MINUTE: value holds ms or months, type its kind */
-	WEIR_AST_COLUMN,  /* text; qualifier may be NULL; `a.b.c` is FIELD(FIELD(a, b), c) or qualifier a column b: binder decides */
-	WEIR_AST_STAR,    /* * or t.* */
-	WEIR_AST_CALL,    /* text: function or operator in upper case ("+", "AND", "UPPER", "COUNT"), args */
-	WEIR_AST_CAST,    /* CAST(arg0 AS type) */
+	WEIR_AST_COLUMN,    /* text; qualifier may be NULL; `a.b.c` is FIELD(FIELD(a, b), c) or qualifier a column b:
+			       binder decides */
+	WEIR_AST_STAR,      /* * or t.* */
+	WEIR_AST_CALL,      /* text: function or operator in upper case ("+", "AND", "UPPER", "COUNT"), args */
+	WEIR_AST_CAST,      /* CAST(arg0 AS type) */
 	WEIR_AST_TRY_CAST,
 	WEIR_AST_CASE,    /* args: [when, then]* [else]; `CASE x WHEN` is rewritten to x = v; has_else */
 	WEIR_AST_IN,      /* arg0 IN (arg1 ...); negated */
@@ -34,36 +35,39 @@ enum weir_ast_kind {
 	WEIR_AST_IS,      /* arg0 IS [NOT] NULL | TRUE | FALSE | UNKNOWN | [NOT] DISTINCT FROM arg1: text is the word */
 	WEIR_AST_INDEX,   /* arg0[arg1] */
 	WEIR_AST_FIELD,   /* arg0.text */
-	WEIR_AST_UNIT     /* a time unit as an argument: FLOOR(t TO MINUTE), EXTRACT(HOUR FROM t), TIMESTAMPADD(DAY, ..): text */
+	WEIR_AST_UNIT /* a time unit as an argument: FLOOR(t TO MINUTE), EXTRACT(HOUR FROM t), TIMESTAMPADD(DAY, ..):
+			 text */
 };
 
 struct weir_ast {
 	enum weir_ast_kind kind;
 	bool negated;
-	bool distinct;  /* COUNT(DISTINCT x) */
+	bool distinct; /* COUNT(DISTINCT x) */
 	bool has_else;
-	bool star_arg;  /* COUNT(*) */
-	uint32_t at;    /* token index in tokens: place of errors */
-	uint32_t end;   /* one beyond its last token */
+	bool star_arg; /* COUNT(*) */
+	uint32_t at;   /* token index in tokens: place of errors */
+	uint32_t end;  /* one beyond its last token */
 	const char *text;
 	uint32_t text_bytes;
 	const char *qualifier;
 	int64_t value;
-	struct weir_type type;       /* CAST, INTERVAL */
+	struct weir_type type; /* CAST, INTERVAL */
 	uint32_t arg_count;
 	struct weir_ast **args;
-	struct weir_ast *filter;     /* AGG(...) FILTER (WHERE filter) */
+	struct weir_ast *filter; /* AGG(...) FILTER (WHERE filter) */
 };
 
 /* Parses one expression. Nodes live in m. */
 WEIR_MUST_CHECK enum weir_err weir_expr_parse(struct weir_tokens *ts, struct weir_mem *m, struct weir_ast **out,
-                                              struct weir_diag **dg);
-/* Parses a SQL type: STRING, DECIMAL(12,2), TIMESTAMP_LTZ(3), ROW<a INT, b STRING>, ARRAY<T>, MAP<STRING, T>, [NOT NULL]. */
+					      struct weir_diag **dg);
+/* Parses a SQL type: STRING, DECIMAL(12,2), TIMESTAMP_LTZ(3), ROW<a INT, b STRING>, ARRAY<T>, MAP<STRING, T>, [NOT
+ * NULL]. */
 WEIR_MUST_CHECK enum weir_err weir_type_parse(struct weir_tokens *ts, struct weir_mem *m, struct weir_type *out,
-                                              struct weir_diag **dg);
-/* Parses INTERVAL '5' MINUTE (singular or plural, DAY TO SECOND forms too) or a plain duration; the next token must be INTERVAL. */
+					      struct weir_diag **dg);
+/* Parses INTERVAL '5' MINUTE (singular or plural, DAY TO SECOND forms too) or a plain duration; the next token must be
+ * INTERVAL. */
 WEIR_MUST_CHECK enum weir_err weir_interval_parse(struct weir_tokens *ts, struct weir_mem *m, int64_t *value,
-                                                  enum weir_kind *kind, struct weir_diag **dg);
+						  enum weir_kind *kind, struct weir_diag **dg);
 /* Structural equality (names case-sensitive, functions not). */
 bool weir_ast_equal(const struct weir_ast *a, const struct weir_ast *b);
 /* Back to SQL text, for explain and generated column names. */

@@ -1,8 +1,8 @@
 /* token.h: one lexer for statements and expressions, C and SQL alike. Cold path, @thread init.
  *
  * Flink SQL's lexical rules: keywords in any case, identifiers case-sensitive, `quoted``names`, 'it''s' (backslash is
- * literal), X'00ff', numbers 1 1.5 .5 1e3, comments -- and block. A NUL byte, invalid UTF-8 or an unterminated quote is an
- * error with its position. */
+ * literal), X'00ff', numbers 1 1.5 .5 1e3, comments -- and block. A NUL byte, invalid UTF-8 or an unterminated quote is
+ * an error with its position. */
 #ifndef WEIR_EXPR_TOKEN_H
 #define WEIR_EXPR_TOKEN_H
 
@@ -44,7 +44,7 @@ struct weir_tokens {
 
 /* Splits text (borrowed as long as ts is used; bytes <= bytes_max, 0 for 64 KiB) into tokens held in m. */
 WEIR_MUST_CHECK enum weir_err weir_tokens_init(struct weir_tokens *ts, struct weir_mem *m, const char *file,
-                                               const char *text, size_t bytes, size_t bytes_max, struct weir_diag **dg);
+					       const char *text, size_t bytes, size_t bytes_max, struct weir_diag **dg);
 /* The current token and the one k ahead (END beyond the end). */
 const struct weir_token *weir_token_peek(const struct weir_tokens *ts, uint32_t k);
 /* Whether the current token is this keyword (any case, not quoted) or symbol. */
@@ -57,10 +57,11 @@ bool weir_token_accept(struct weir_tokens *ts, const char *word);
 WEIR_MUST_CHECK enum weir_err weir_token_expect(struct weir_tokens *ts, const char *word, struct weir_diag **dg);
 /* Takes an identifier (plain and not reserved, or quoted). what names it in the error. */
 WEIR_MUST_CHECK enum weir_err weir_token_name(struct weir_tokens *ts, const char *what, const char **out,
-                                              struct weir_diag **dg);
+					      struct weir_diag **dg);
 bool weir_word_is_reserved(const char *word, size_t bytes);
-/* Reports at token t: `file:line:col: error: ...` with the line, a caret and hint (may be NULL). Returns WEIR_E_PLAN. */
+/* Reports at token t: `file:line:col: error: ...` with the line, a caret and hint (may be NULL). Returns WEIR_E_PLAN.
+ */
 enum weir_err weir_token_error(const struct weir_tokens *ts, const struct weir_token *t, struct weir_diag **dg,
-                               const char *hint, const char *fmt, ...) WEIR_PRINTF(5, 6);
+			       const char *hint, const char *fmt, ...) WEIR_PRINTF(5, 6);
 
 #endif

@@ -1,8 +1,8 @@
 /* weir_sql.h: SQL text to a topology. Public, installed as <weir/weir_sql.h>.
  *
- * The dialect is Flink SQL: CREATE TABLE ... WITH, window TVFs, INSERT INTO ... SELECT, statement sets; `EMIT CHANGES` or
- * `EMIT FINAL` may end a query. All INSERTs of a text are one topology; a bare SELECT stands alone. Nothing is opened or
- * run here. One thread at a time; @thread init for everything. */
+ * The dialect is Flink SQL: CREATE TABLE ... WITH, window TVFs, INSERT INTO ... SELECT, statement sets; `EMIT CHANGES`
+ * or `EMIT FINAL` may end a query. All INSERTs of a text are one topology; a bare SELECT stands alone. Nothing is
+ * opened or run here. One thread at a time; @thread init for everything. */
 #ifndef WEIR_SQL_H
 #define WEIR_SQL_H
 
@@ -16,10 +16,11 @@ struct weir_topology;
 struct weir_conf;
 struct weir_sql;
 
-/* Compiles a text that holds something to run. SETs go into cf (as from a file, with their place); cf may be NULL, then a
- * SET is an error. file names the text in errors and may be NULL. On success *out is the caller's. */
-WEIR_API WEIR_MUST_CHECK enum weir_err weir_sql_compile(struct weir_topology **out, struct weir_conf *cf, const char *file,
-                                                        const char *sql, size_t bytes, struct weir_diag **diag);
+/* Compiles a text that holds something to run. SETs go into cf (as from a file, with their place); cf may be NULL, then
+ * a SET is an error. file names the text in errors and may be NULL. On success *out is the caller's. */
+WEIR_API WEIR_MUST_CHECK enum weir_err weir_sql_compile(struct weir_topology **out, struct weir_conf *cf,
+							const char *file, const char *sql, size_t bytes,
+							struct weir_diag **diag);
 
 /* What is to be done with a compiled text. */
 enum weir_sql_action {
@@ -30,7 +31,7 @@ enum weir_sql_action {
 
 /* The same in steps, for programs that show what SHOW, DESCRIBE and EXPLAIN say. */
 WEIR_API WEIR_MUST_CHECK enum weir_err weir_sql_open(struct weir_sql **out, struct weir_conf *cf, const char *file,
-                                                     const char *sql, size_t bytes, struct weir_diag **diag);
+						     const char *sql, size_t bytes, struct weir_diag **diag);
 /* What is to be done with the text. */
 WEIR_API enum weir_sql_action weir_sql_action(const struct weir_sql *sq);
 /* Whether a bare SELECT prints rows. */
@@ -39,7 +40,8 @@ WEIR_API int weir_sql_prints_rows(const struct weir_sql *sq);
 WEIR_API const char *weir_sql_output(const struct weir_sql *sq);
 /* Warning number i ("file:line:col: warning: ..."), NULL beyond the last. Borrowed until weir_sql_close. */
 WEIR_API const char *weir_sql_warning(const struct weir_sql *sq, unsigned i);
-/* Hands the topology over (the caller destroys it, or gives it to an engine); NULL when there is none or it was taken. */
+/* Hands the topology over (the caller destroys it, or gives it to an engine); NULL when there is none or it was taken.
+ */
 WEIR_API struct weir_topology *weir_sql_take_topology(struct weir_sql *sq);
 /* NULL is fine. */
 WEIR_API void weir_sql_close(struct weir_sql *sq);
@@ -52,8 +54,8 @@ struct weir_sql_variable {
 /* Fills ${name} everywhere in the text, also inside strings; a name that is not given is an error at its place. *out is
  * terminated and given back with weir_free. Without any ${...} it is a plain copy. */
 WEIR_API WEIR_MUST_CHECK enum weir_err weir_sql_expand(const char *file, const char *sql, size_t bytes,
-                                                       const struct weir_sql_variable *variables, size_t count, char **out,
-                                                       size_t *out_bytes, struct weir_diag **diag);
+						       const struct weir_sql_variable *variables, size_t count,
+						       char **out, size_t *out_bytes, struct weir_diag **diag);
 
 #ifdef __cplusplus
 }
