@@ -287,6 +287,7 @@ static WEIR_COLD enum weir_err damaged(struct weir_reader *rd, const struct weir
 	if (!sound)
 		next = weir_resync(rd->fd, rd->at + 1, size, rd->next_offset);
 	env->damaged_batches++;
+	rd->batch_end = 0;
 	if (sound) {
 		env->damaged_records += (uint64_t)sb->count;
 		if (weir_stored_last_offset(sb) + 1 > rd->next_offset)
@@ -387,6 +388,33 @@ static enum fate transaction_fate(struct weir_reader *rd, const struct weir_stor
 }
 
 /* ---- the next batch ---- */
+
+/* Offsets stand outside the CRC. NULL, or what is wrong with this batch's: they only grow, and where they jump (which
+ * compaction does), what follows tells a jump from a damaged number. */
+static const char *offsets_wrong(struct weir_reader *rd, const struct weir_stored *sb)
+{
+	const struct weir_seg *s = &rd->ss.seg[rd->seg];
+	int64_t last = weir_stored_last_offset(sb);
+	if (WEIR_LIKELY(sb->base_offset == rd->batch_end))
+		return NULL;
+	if (sb->base_offset < rd->batch_end || sb->base_offset < s->base)
+		return "its offset is below that of the batch before";
+	if (s->listed && s->limit != UINT64_MAX && last >= s->next)
+		return "its offset is beyond the committed end";
+	uint64_t next = rd->at + sb->bytes;
+	if (next + WEIR_STORED_HEADER_BYTES <= s->size && file_open(rd) == 0) {
+		struct weir_stored after;
+		uint8_t header[WEIR_STORED_HEADER_BYTES];
+		const char *why;
+		if (pread(rd->fd, header, sizeof header, (off_t)next) == (ssize_t)sizeof header &&
+		    weir_stored_header(header, sizeof header, &after, &why) == WEIR_HEADER_OK &&
+		    after.base_offset <= last)
+			return "its offset is beyond that of the batch behind it";
+	} else if (rd->seg + 1 < rd->ss.count && last >= rd->ss.seg[rd->seg + 1].base) {
+		return "its offset is beyond the segment's end";
+	}
+	return NULL;
+}
 
 static bool all_zero(struct weir_reader *rd)
 {
@@ -491,8 +519,9 @@ static enum weir_poll head_find(struct weir_reader *rd, struct weir_diag **dg)
 				return WEIR_POLL_ERROR;
 			continue;
 		}
-		if (sb->base_offset < s->base) {
-			if (damaged(rd, NULL, WEIR_E_CORRUPT, "its offset is below the segment's", dg) != WEIR_OK)
+		const char *wrong = offsets_wrong(rd, sb);
+		if (WEIR_UNLIKELY(wrong != NULL)) {
+			if (damaged(rd, sb, WEIR_E_CORRUPT, wrong, dg) != WEIR_OK)
 				return WEIR_POLL_ERROR;
 			continue;
 		}
@@ -519,6 +548,7 @@ static enum weir_poll head_find(struct weir_reader *rd, struct weir_diag **dg)
 		}
 		if (weir_stored_last_offset(sb) + 1 > rd->next_offset)
 			rd->next_offset = weir_stored_last_offset(sb) + 1;
+		rd->batch_end = weir_stored_last_offset(sb) + 1;
 		rd->at += sb->bytes;
 	}
 }
@@ -645,6 +675,7 @@ enum weir_err weir_reader_take(struct weir_reader *rd, struct weir_unit **out, s
 	u->next_offset = rd->next_offset;
 	if (done) {
 		walk_end(rd);
+		rd->batch_end = weir_stored_last_offset(sb) + 1;
 		rd->at += sb->bytes;
 		rd->head_ready = false;
 	}
@@ -660,6 +691,7 @@ enum weir_err weir_reader_seek(struct weir_reader *rd, int64_t offset, struct we
 	struct weir_cursor cu;
 	uint32_t seg = 0;
 	rd->ended = false;
+	rd->batch_end = 0;
 	rd->next_offset = offset;
 	ahead_drop(rd);
 	place(rd, 0, 0);
@@ -724,6 +756,7 @@ enum weir_err weir_reader_find_time(struct weir_reader *rd, int64_t ts, int64_t 
 	if (!found)
 		return WEIR_OK;
 	rd->next_offset = sb.base_offset;
+	rd->batch_end = 0;
 	int64_t first_ts;
 	enum weir_poll poll;
 	while ((poll = weir_reader_peek(rd, &first_ts, dg)) == WEIR_POLL_UNIT) {

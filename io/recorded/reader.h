@@ -53,6 +53,7 @@ struct weir_reader {
 	uint32_t block_seg;
 	uint64_t block_at;
 	int64_t next_offset;  /* records below it are not delivered */
+	int64_t batch_end;    /* offset after the last batch that was passed; 0 after a seek */
 	int64_t bound_offset; /* records from it on are not delivered; INT64_MAX: the files' end */
 	bool ended;           /* an open transaction or a torn end: nothing more in this run (bounded) */
 	bool warned_torn;
