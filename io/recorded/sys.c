@@ -75,7 +75,7 @@ int weir_sys_sync(int fd, const char *path)
 {
 	int error = hook(WEIR_SYS_SYNC, path, NULL);
 	if (error != 0)
-		return error;
+		return error == WEIR_SYS_SKIP ? 0 : error;
 	return fdatasync(fd) != 0 ? errno : 0;
 }
 
@@ -83,7 +83,7 @@ int weir_sys_sync_folder(const char *path)
 {
 	int error = hook(WEIR_SYS_SYNC, path, NULL);
 	if (error != 0)
-		return error;
+		return error == WEIR_SYS_SKIP ? 0 : error;
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return errno;

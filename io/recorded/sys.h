@@ -15,8 +15,9 @@ enum weir_sys_op {
 	WEIR_SYS_TRUNCATE
 };
 /* Called before each of the calls below when set; only tests set it. A nonzero errno value is returned instead of doing
- * the call; for a write, *bytes may be lowered first: so much is written, then the errno value is returned. @writer
- * init */
+ * the call; for a write, *bytes may be lowered first: so much is written, then the errno value is returned.
+ * WEIR_SYS_SKIP: success without doing it (syncs, in tests that make thousands). @writer init */
+#define WEIR_SYS_SKIP (-1)
 extern int (*weir_sys_hook)(enum weir_sys_op op, const char *path, size_t *bytes);
 
 int weir_sys_create(const char *path, int *fd);   /* O_RDWR | O_CREAT, close-on-exec */

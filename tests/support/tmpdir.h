@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Makes an empty folder under TMPDIR or /tmp; the caller gives it to tmpdir_remove. */
+/* Makes an empty folder under TMPDIR, /dev/shm or /tmp; the caller gives it to tmpdir_remove. */
 char *tmpdir_make(void);
 /* Removes it with all that is in it, and frees the name. */
 void tmpdir_remove(char *path);

@@ -100,10 +100,9 @@ static long stop_at, calls;
 
 static int stop_hook(enum weir_sys_op op, const char *path, size_t *bytes)
 {
-	(void)op;
 	(void)path;
 	(void)bytes;
-	return ++calls >= stop_at ? EIO : 0;
+	return ++calls >= stop_at ? EIO : op == WEIR_SYS_SYNC ? WEIR_SYS_SKIP : 0;
 }
 
 /* Interrupted anywhere, it can be run again. */
