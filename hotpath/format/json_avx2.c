@@ -20,13 +20,18 @@ JSON_INLINE uint64_t lowest_bit(uint64_t bits)
 
 #define LOAD256(at) _mm256_load_si256((const __m256i *)(const void *)(at))
 
-/* A bit for each byte that ends or interrupts a string. As in json_sse42.c. */
-JSON_INLINE uint64_t block_special(const struct vectors *k, const uint8_t *p)
+/* A bit for each byte that neither ends nor interrupts a string. As in json_sse42.c. */
+JSON_INLINE uint64_t block_plain(const struct vectors *k, const uint8_t *p)
 {
 	__m256i x = _mm256_loadu_si256((const __m256i *)(const void *)p);
-	__m256i low = _mm256_cmpgt_epi8(LOAD256(k->low), _mm256_xor_si256(x, LOAD256(k->flip)));
-	__m256i backslash = _mm256_cmpeq_epi8(x, LOAD256(k->backslash));
-	return (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(low, backslash));
+	__m256i plain = _mm256_cmpgt_epi8(_mm256_xor_si256(x, LOAD256(k->flip)), LOAD256(k->low));
+	plain = _mm256_andnot_si256(_mm256_cmpeq_epi8(x, LOAD256(k->backslash)), plain);
+	return (uint32_t)_mm256_movemask_epi8(plain);
+}
+
+JSON_INLINE uint64_t block_special(const struct vectors *k, const uint8_t *p)
+{
+	return block_plain(k, p) ^ 0xffffffff;
 }
 
 JSON_INLINE bool block_match(const uint8_t *p, const struct weir_json_step *s)

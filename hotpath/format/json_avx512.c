@@ -18,14 +18,18 @@ JSON_INLINE uint64_t lowest_bit(uint64_t bits)
 
 #include "hotpath/format/json_x86.h"
 
-/* A bit for each byte that ends or interrupts a string. As in json_sse42.c. */
-JSON_INLINE uint64_t block_special(const struct vectors *k, const uint8_t *p)
+/* A bit for each byte that neither ends nor interrupts a string. As in json_sse42.c. */
+JSON_INLINE uint64_t block_plain(const struct vectors *k, const uint8_t *p)
 {
 	__m512i x = _mm512_loadu_si512(p);
-	__mmask64 low =
-		_mm512_cmplt_epi8_mask(_mm512_xor_si512(x, _mm512_load_si512(k->flip)), _mm512_load_si512(k->low));
-	__mmask64 backslash = _mm512_cmpeq_epi8_mask(x, _mm512_load_si512(k->backslash));
-	return low | backslash;
+	__mmask64 plain =
+		_mm512_cmpgt_epi8_mask(_mm512_xor_si512(x, _mm512_load_si512(k->flip)), _mm512_load_si512(k->low));
+	return _mm512_mask_cmpneq_epi8_mask(plain, x, _mm512_load_si512(k->backslash));
+}
+
+JSON_INLINE uint64_t block_special(const struct vectors *k, const uint8_t *p)
+{
+	return ~block_plain(k, p);
 }
 
 JSON_INLINE bool block_match(const uint8_t *p, const struct weir_json_step *s)

@@ -140,6 +140,15 @@ JSON_INLINE const uint8_t *fast_string(const struct vectors *k, const uint8_t *p
 #endif
 }
 
+#if JSON_SHIFT == 0
+/* Where a string of another length than foretold ends, or JSON_BLOCK. */
+JSON_FN WEIR_NOINLINE uint64_t string_length(const struct vectors *k, const uint8_t *p)
+{
+	uint64_t special = block_special(k, p);
+	return special != 0 ? (unsigned)__builtin_ctzll(special) : JSON_BLOCK;
+}
+#endif
+
 /* Rows i.. of sel by layout l, up to the first that it does not fit or that has a bad value; that one's place in sel.
  * The columns of that row may have been written to. */
 JSON_FN WEIR_NOINLINE uint32_t decode_run(struct weir_json *js, struct weir_json_layout *l,
@@ -194,8 +203,8 @@ JSON_FN WEIR_NOINLINE uint32_t decode_run(struct weir_json *js, struct weir_json
 /* The asm keeps GCC from computing the next step ahead of the jump, in one more register. */
 #define JSON_ADVANCE()                                                                                                 \
 	do {                                                                                                           \
-		__asm__("" : "+r"(s));                                                                                 \
 		s++;                                                                                                   \
+		__asm__("" : "+r"(s));                                                                                 \
 	} while (0)
 
 record:
@@ -284,29 +293,29 @@ literal : {
 }
 
 #if JSON_SHIFT == 0
-string_foretold : {
-	uint64_t special = block_special(k, p);
-	if (WEIR_UNLIKELY((special & s->upto) != s->stop)) {
-		weir_json_step_missed(s, special != 0 ? (unsigned)__builtin_ctzll(special) : JSON_BLOCK);
+string_foretold:
+	if (WEIR_UNLIKELY((block_plain(k, p) & s->upto) != s->below)) {
+		weir_json_step_missed(s, string_length(k, p));
 		goto string;
 	}
-	struct weir_str *str = &((struct weir_str *)s->dest)[row];
-	str->data = p;
-	str->bytes = (uint32_t)s->length;
+	{
+		struct weir_str *str = &((struct weir_str *)s->dest)[row];
+		str->data = p;
+		str->bytes = (uint32_t)s->length;
+	}
 	p += s->length;
 	JSON_ADVANCE();
 	JSON_STEP();
-}
-skip_string_foretold : {
-	uint64_t special = block_special(k, p);
-	if (WEIR_UNLIKELY((special & s->upto) != s->stop)) {
-		weir_json_step_missed(s, special != 0 ? (unsigned)__builtin_ctzll(special) : JSON_BLOCK);
+
+skip_string_foretold:
+	if (WEIR_UNLIKELY((block_plain(k, p) & s->upto) != s->below)) {
+		weir_json_step_missed(s, string_length(k, p));
 		goto skip_string;
 	}
 	p += s->length;
 	JSON_ADVANCE();
 	JSON_STEP();
-}
+
 integer_foretold:
 	if (WEIR_UNLIKELY(!foretold_integer(k, p, s, &number))) {
 		weir_json_step_missed(s, digits_integer(k, p, &number));

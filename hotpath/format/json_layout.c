@@ -20,36 +20,35 @@ static void step_foretell(struct weir_json_step *s, uint64_t length)
 {
 	s->length = length;
 	s->stop = UINT64_C(1) << (length & 63);
-	s->upto = s->stop | (s->stop - 1);
-	s->other_count = 0;
+	s->below = s->stop - 1;
+	s->upto = s->stop | s->below;
 }
 
 void weir_json_step_missed(struct weir_json_step *s, uint64_t length)
 {
-	enum { OTHER_MORE = 4 };
-	bool number = s->op == WEIR_JSON_STEP_INTEGER || s->op == WEIR_JSON_STEP_DECIMAL;
 	s->missed++;
-	if (length >= 64 || (number && length == 0))
-		return; /* no bit for it; a number in another form */
-	if (s->other_length == length) {
-		if (++s->other_count > OTHER_MORE)
-			step_foretell(s, length);
-	} else if (s->other_count > 0) {
-		s->other_count--;
-	} else {
-		s->other_length = (uint32_t)length;
-	}
+	if (s->other_count == 0)
+		s->other_length = length;
+	s->other_count += s->other_length == length ? 1 : -1;
 }
 
-/* A miss costs about as much as two lengths that are waited for: worth while up to a third of misses. */
+/* A miss costs a branch missed and the work done twice: foretelling pays while it fails at most once in sixteen. Where
+ * one other length makes up most of many misses, that one is foretold from now on. */
 static void step_look(struct weir_json_step *s, uint64_t row_clock)
 {
 	enum { LOOK_ROWS = 512, AGAIN_ROWS = 65536 };
 	uint64_t rows = row_clock - s->row_clock;
 	if (rows < LOOK_ROWS || (!s->foretell && rows < AGAIN_ROWS))
 		return;
-	s->foretell = (uint64_t)s->missed * 3 < rows;
+	bool number = s->op == WEIR_JSON_STEP_INTEGER || s->op == WEIR_JSON_STEP_DECIMAL;
+	s->foretell = (uint64_t)s->missed * 16 <= rows;
+	if (!s->foretell && (uint64_t)s->missed * 2 > rows && (uint64_t)s->other_count * 2 > s->missed &&
+	    (s->other_length != 0 || !number)) {
+		step_foretell(s, s->other_length);
+		s->foretell = true;
+	}
 	s->missed = 0;
+	s->other_count = 0;
 	s->row_clock = row_clock;
 }
 

@@ -103,13 +103,15 @@ struct weir_json_step {
 	const void *code;                /* of op, in the variant's decode_run; set by weir_json_bind */
 	void *dest;                      /* the column's data; set by weir_json_bind */
 	const struct weir_json_field *f; /* NULL: skipped */
-	/* The value's length is foretold, so that where the next step stands does not wait for this one's bytes: the
-	 * end is bit `stop`, the only one of those in `upto`, of the mask that the variant makes of the bytes. */
-	uint64_t length, upto, stop;
+	/* The value's length is foretold, so that where the next step stands does not wait for this one's bytes. In the
+	 * variant's mask of a block, the value's bytes are `below`, the one behind it is `stop`, both together `upto`.
+	 */
+	uint64_t length, upto, stop, below;
 	enum weir_json_step_op op;
-	uint32_t depth;                     /* open containers around the value */
-	uint32_t other_length, other_count; /* a length that has come instead, and how much more often than others */
-	uint32_t missed;                    /* rows of another length */
+	uint32_t depth;        /* open containers around the value */
+	uint64_t other_length; /* a length that has come instead, */
+	uint32_t other_count;  /* and how much more often than others */
+	uint32_t missed;       /* rows of another length */
 	bool foretell;
 	uint64_t row_clock; /* of the last look at missed */
 };

@@ -18,14 +18,19 @@ JSON_INLINE uint64_t lowest_bit(uint64_t bits)
 
 #include "hotpath/format/json_x86.h"
 
-/* A bit for each byte that ends or interrupts a string. Flipping bit 1 puts the quote among the
- * control characters and swaps the space out; the signed comparison takes bytes beyond ASCII along. */
-JSON_INLINE uint64_t block_special(const struct vectors *k, const uint8_t *p)
+/* A bit for each byte that neither ends nor interrupts a string. Flipping bit 1 puts the quote among the control
+ * characters and takes the space out; the signed comparison takes bytes beyond ASCII along. */
+JSON_INLINE uint64_t block_plain(const struct vectors *k, const uint8_t *p)
 {
 	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
-	__m128i low = _mm_cmplt_epi8(_mm_xor_si128(x, LOAD128(k->flip)), LOAD128(k->low));
-	__m128i backslash = _mm_cmpeq_epi8(x, LOAD128(k->backslash));
-	return (uint32_t)_mm_movemask_epi8(_mm_or_si128(low, backslash));
+	__m128i plain = _mm_cmpgt_epi8(_mm_xor_si128(x, LOAD128(k->flip)), LOAD128(k->low));
+	plain = _mm_andnot_si128(_mm_cmpeq_epi8(x, LOAD128(k->backslash)), plain);
+	return (uint32_t)_mm_movemask_epi8(plain);
+}
+
+JSON_INLINE uint64_t block_special(const struct vectors *k, const uint8_t *p)
+{
+	return block_plain(k, p) ^ 0xffff;
 }
 
 JSON_INLINE bool block_match(const uint8_t *p, const struct weir_json_step *s)

@@ -4,7 +4,7 @@
 
 /* Constants in memory: GCC would make each anew in registers, by three instructions, wherever it is used. */
 struct vectors {
-	_Alignas(64) uint8_t flip[64]; /* see block_special */
+	_Alignas(64) uint8_t flip[64]; /* see block_plain */
 	uint8_t low[64];
 	uint8_t backslash[64];
 	uint8_t digit_base[16]; /* moves '0'..'9' to the smallest signed bytes */
@@ -16,7 +16,7 @@ struct vectors {
 #define Z 0x80 /* zeroes the byte */
 static const struct vectors vectors = {
 	.flip = {[0 ... 63] = 2},
-	.low = {[0 ... 63] = 0x21},
+	.low = {[0 ... 63] = 0x20},
 	.backslash = {[0 ... 63] = '\\'},
 	.digit_base = {[0 ... 15] = 128 - '0'},
 	.digit_max = {[0 ... 15] = 9 - 128},

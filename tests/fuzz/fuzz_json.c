@@ -1,6 +1,6 @@
 /* fuzz_json.c: libFuzzer target of the JSON decoder. The input is a stream of documents, separated by 0x1e: every
- * instruction set, with and without speculation, must say the same to each, and jansson the same where both follow the
- * same rules. Decoders live on between inputs, so that layouts of one meet documents of the next. */
+ * instruction set, with speculation, must say what the scalar general parser says to each, and jansson the same where
+ * both follow the same rules. Decoders live on between inputs, so that layouts of one meet documents of the next. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 enum { DOCUMENTS_MAX = 16 };
 
-static struct json_rig reference, rigs[16];
+static struct json_rig reference, rigs[8];
 static uint32_t rig_count;
 
 static void rigs_open(void)
@@ -19,16 +19,16 @@ static void rigs_open(void)
 	json_rig_init(&reference);
 	json_twin_fields(&reference);
 	json_rig_open(&reference, "scalar", false);
-	for (const char *const *v = json_rig_variants; *v != NULL; v++)
-		for (int speculate = 0; speculate < 2; speculate++) {
-			struct json_rig *rig = &rigs[rig_count];
-			json_rig_init(rig);
-			json_twin_fields(rig);
-			if (json_rig_open(rig, *v, speculate != 0))
-				rig_count++;
-			else
-				json_rig_fini(rig);
-		}
+	for (const char *const *v = json_rig_variants; *v != NULL; v++) {
+		struct json_rig *rig = &rigs[rig_count];
+		json_rig_init(rig);
+		json_twin_fields(rig);
+		/* Documents that no layout fits go through this variant's general parser. */
+		if (json_rig_open(rig, *v, true))
+			rig_count++;
+		else
+			json_rig_fini(rig);
+	}
 }
 
 static void complain(const char *what, uint32_t row, const char *a, const char *b)
