@@ -283,8 +283,26 @@ void weir_rows_fini(struct weir_rows *r)
 	memset(r, 0, sizeof *r);
 }
 
-void weir_rows_put(struct weir_rows *r, uint32_t row, const struct weir_state_def *def, const struct weir_pages *pages,
-		   const struct weir_entry *e, int64_t start, int64_t end)
+/* Strings of row `row` move into the rows' own memory: they go to other threads, while the pages they stood in go on.
+ */
+static uint64_t row_own(struct weir_rows *r, uint32_t row, uint32_t col_count)
+{
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < col_count; i++) {
+		struct weir_col *c = &r->cols[i];
+		if (c->phys != WEIR_PHYS_STR || weir_col_is_null(c, row) || c->str[row].bytes == 0)
+			continue;
+		struct weir_str *s = &c->str[row];
+		uint8_t *own = weir_scratch_take(&r->scratch, s->bytes);
+		memcpy(own, s->data, s->bytes);
+		s->data = own;
+		bytes += s->bytes;
+	}
+	return bytes;
+}
+
+uint64_t weir_rows_put(struct weir_rows *r, uint32_t row, const struct weir_state_def *def,
+		       const struct weir_pages *pages, const struct weir_entry *e, int64_t start, int64_t end)
 {
 	uint32_t key_bytes, n = def->key_count;
 	const uint8_t *key = weir_entry_key(def, e, &key_bytes);
@@ -298,6 +316,7 @@ void weir_rows_put(struct weir_rows *r, uint32_t row, const struct weir_state_de
 		r->cols[n].i64[row] = start;
 		r->cols[n + 1].i64[row] = end;
 	}
+	return row_own(r, row, def->key_count + def->agg_count);
 }
 
 uint32_t weir_closed_read(const struct weir_closed *cl, uint32_t from, struct weir_rows *out)
@@ -306,7 +325,7 @@ uint32_t weir_closed_read(const struct weir_closed *cl, uint32_t from, struct we
 	uint32_t n = from < cl->count ? cl->count - from : 0;
 	if (n > WEIR_BATCH_ROWS)
 		n = WEIR_BATCH_ROWS;
-	out->count = n;
+	uint64_t bytes = 0;
 	out->agg_errors = 0;
 	weir_scratch_reset(&out->scratch);
 	for (uint32_t i = 0; i < out->col_count; i++)
@@ -327,9 +346,12 @@ uint32_t weir_closed_read(const struct weir_closed *cl, uint32_t from, struct we
 			end = s->last + def->gap_ms;
 			out->time[i] = s->last;
 		}
-		weir_rows_put(out, i, def, &cl->pages, e, start, end);
+		bytes += weir_rows_put(out, i, def, &cl->pages, e, start, end);
 		out->op[i] = WEIR_OP_INSERT;
 		out->entry[i] = NULL;
+		if (bytes >= WEIR_ROWS_BYTES)
+			n = i + 1;
 	}
+	out->count = n;
 	return n;
 }

@@ -250,7 +250,8 @@ static void change_release(struct weir_slot *sl)
 }
 
 /* Writes one change as row n; false if there is nothing to say (the session became part of another, unseen). */
-static bool change_put(struct weir_slot *sl, const struct weir_change *c, struct weir_rows *out, uint32_t n)
+static bool change_put(struct weir_slot *sl, const struct weir_change *c, struct weir_rows *out, uint32_t n,
+		       uint64_t *bytes)
 {
 	const struct weir_state_def *def = sl->def;
 	struct weir_entry *e = (struct weir_entry *)(void *)weir_ref_get(&sl->pages, c->ref);
@@ -266,7 +267,7 @@ static bool change_put(struct weir_slot *sl, const struct weir_change *c, struct
 	} else {
 		out->time[n] = ((const struct weir_stamped *)(void *)e)->time;
 	}
-	weir_rows_put(out, n, def, &sl->pages, e, start, end);
+	*bytes += weir_rows_put(out, n, def, &sl->pages, e, start, end);
 	out->entry[n] = c->is_delete ? NULL : e;
 	out->op[n] = c->is_delete                           ? WEIR_OP_DELETE
 		     : (e->flags & WEIR_ENTRY_EMITTED) != 0 ? WEIR_OP_UPDATE
@@ -283,10 +284,11 @@ uint32_t weir_slot_changes(struct weir_slot *sl, struct weir_rows *out)
 	for (uint32_t i = 0; i < out->col_count; i++)
 		weir_col_clear_nulls(&out->cols[i]);
 	change_release(sl);
-	while (out->count < WEIR_BATCH_ROWS && sl->change_at < sl->change.count) {
+	uint64_t bytes = 0;
+	while (out->count < WEIR_BATCH_ROWS && bytes < WEIR_ROWS_BYTES && sl->change_at < sl->change.count) {
 		const struct weir_change *c = &list[sl->change_at++];
 		struct weir_gen *g = sl->pages.page[c->ref >> WEIR_REF_SHIFT].gen;
-		out->count += change_put(sl, c, out, out->count);
+		out->count += change_put(sl, c, out, out->count, &bytes);
 		if (!c->is_delete)
 			((struct weir_entry *)(void *)weir_ref_get(&sl->pages, c->ref))->flags &=
 				(uint8_t)~WEIR_ENTRY_CHANGED;

@@ -181,9 +181,11 @@ struct weir_closed *weir_closed_detach(struct weir_slot *sl, uint32_t at);
  */
 struct weir_closed *weir_closed_begin(struct weir_slot *sl, uint64_t entries_expected);
 void weir_closed_seal(struct weir_slot *sl, struct weir_closed *cl);
-/* Writes entry e as row `row`: keys, aggregates, window columns (start, end unused for tables). */
-void weir_rows_put(struct weir_rows *r, uint32_t row, const struct weir_state_def *def, const struct weir_pages *pages,
-		   const struct weir_entry *e, int64_t start, int64_t end);
+/* Writes entry e as row `row`: keys, aggregates, window columns (start, end unused for tables). Returns the bytes its
+ * strings take in r's memory; a reader stops at WEIR_ROWS_BYTES of them. */
+uint64_t weir_rows_put(struct weir_rows *r, uint32_t row, const struct weir_state_def *def,
+		       const struct weir_pages *pages, const struct weir_entry *e, int64_t start, int64_t end);
+#define WEIR_ROWS_BYTES (UINT64_C(4) << 20)
 
 /* ---- dirty.c, for restore.c ---- */
 void weir_dirty_note_pack(struct weir_slot *sl, uint32_t k, uint64_t epoch);

@@ -129,8 +129,9 @@ struct weir_closed;
 struct weir_closed *weir_slot_close(struct weir_slot *sl, int64_t task_time, bool all, int64_t *end_max);
 uint32_t weir_closed_count(const struct weir_closed *cl);
 uint64_t weir_closed_bytes(const struct weir_closed *cl);
-/* Sorts entries (window end, then key bytes) and reads rows [from, from + n) of that order, n <= WEIR_BATCH_ROWS and
- * clipped to what is left. @thread whoever holds cl (worker or snap) */
+/* Sorts entries (window end, then key bytes) and reads rows [from, from + n) of that order: n >= 1 while rows are left,
+ * at most WEIR_BATCH_ROWS, fewer where strings are long. Strings are the rows' own until the next read. @thread whoever
+ * holds cl (worker or snap) */
 void weir_closed_sort(struct weir_closed *cl);
 uint32_t weir_closed_read(const struct weir_closed *cl, uint32_t from, struct weir_rows *out);
 /* Gives the pages back. @thread worker (the slot's owner) */
@@ -154,7 +155,8 @@ struct weir_delta_sink {
 	void (*pack)(void *ctx, uint32_t slot, uint32_t k, const uint8_t *body, uint32_t bytes);
 	void (*page)(void *ctx, uint32_t slot, uint32_t page, uint32_t part, const uint8_t *body, uint32_t bytes);
 };
-/* Writes what changed since the last barrier as packs (8 to 64 KiB, filled window by window), then page images worth as
+/* To be called at an order point, after weir_slot_close and weir_slot_changes have returned all they had.
+ * Writes what changed since the last barrier as packs (8 to 64 KiB, filled window by window), then page images worth as
  * many bytes (longest dirty first; the rest carries over), reusing numbers of dead packs. Bodies carry epoch, window,
  * page, offset as design.md section 5. Returns true if anything was written or the set of live windows changed. */
 bool weir_slot_barrier(struct weir_slot *sl, uint64_t epoch, const struct weir_delta_sink *sink);
@@ -163,8 +165,10 @@ void weir_slot_committed(struct weir_slot *sl, uint64_t epoch);
 /* Live windows (generation keys) and the slot's counters for the marker, and back. */
 void weir_slot_save(const struct weir_slot *sl, struct weir_buf *out);
 
-/* Restore: load(marker part), then every pack and page body in log order (later bodies of one key replace earlier ones,
- * so order between keys does not matter), then finish rebuilds indexes. WEIR_E_CORRUPT names what is wrong. */
+/* Restore into a fresh slot: load(marker part), then every pack and page body of the slot up to that marker in log
+ * order (of each key the newest must be there, older ones may be; body NULL: a tombstone), then finish checks
+ * everything and rebuilds indexes. WEIR_E_CORRUPT says what is wrong; the slot is then good for weir_slot_destroy only.
+ */
 WEIR_MUST_CHECK enum weir_err weir_slot_load(struct weir_slot *sl, const uint8_t *saved, size_t bytes,
 					     struct weir_diag **dg);
 WEIR_MUST_CHECK enum weir_err weir_slot_restore_pack(struct weir_slot *sl, uint32_t k, const uint8_t *body,
