@@ -63,7 +63,7 @@ JSON_FN const uint8_t *fast_resume(struct weir_json *js, const struct weir_json_
 			return NULL;
 		js->doc = p;
 		js->end = end;
-		p = string_end(js, p, &escaped);
+		p = string_rest(js, p, &escaped);
 		if (p == NULL || before->op == WEIR_JSON_STEP_SKIP_STRING)
 			return p;
 		struct weir_str *str = &((struct weir_str *)before->dest)[row];

@@ -18,8 +18,8 @@ WEIR_INLINE const uint8_t *skip_space(const uint8_t *p, const uint8_t *end)
 	return p;
 }
 
-/* The closing quote of the string whose first character is at p, or NULL with the error noted. */
-JSON_FN const uint8_t *string_end(struct weir_json *js, const uint8_t *p, bool *escaped)
+/* The closing quote of a string that goes on at p, or NULL with the error noted. */
+JSON_FN WEIR_NOINLINE const uint8_t *string_rest(struct weir_json *js, const uint8_t *p, bool *escaped)
 {
 	const struct vectors *k = vectors_get();
 	for (;;) {
@@ -47,6 +47,18 @@ JSON_FN const uint8_t *string_end(struct weir_json *js, const uint8_t *p, bool *
 	}
 }
 
+/* The closing quote of the string whose first character is at p, or NULL with the error noted. */
+JSON_INLINE const uint8_t *string_end(struct weir_json *js, const uint8_t *p, bool *escaped)
+{
+	uint64_t special = block_special(vectors_get(), p);
+	if (WEIR_LIKELY(special != 0)) {
+		const uint8_t *q = p + ((unsigned)__builtin_ctzll(special) >> JSON_SHIFT);
+		if (WEIR_LIKELY(*q == '"' && q < js->end))
+			return q;
+	}
+	return string_rest(js, p, escaped);
+}
+
 /* The end of true, false or null at p, or NULL (nothing is noted). */
 WEIR_INLINE const uint8_t *literal_end(const uint8_t *p, const uint8_t *end, enum weir_json_kind *kind)
 {
@@ -66,8 +78,8 @@ WEIR_INLINE const uint8_t *literal_end(const uint8_t *p, const uint8_t *end, enu
 }
 
 /* The end of the string, number or literal at p < js->end, its sort and its text without quotes. NULL: noted. */
-JSON_FN const uint8_t *scalar_end(struct weir_json *js, const uint8_t *p, enum weir_json_kind *kind,
-				  const uint8_t **start, const uint8_t **stop)
+JSON_INLINE const uint8_t *scalar_end(struct weir_json *js, const uint8_t *p, enum weir_json_kind *kind,
+				      const uint8_t **start, const uint8_t **stop)
 {
 	const uint8_t *q;
 	*start = p;
@@ -203,7 +215,7 @@ member:
 		p = string_end(js, name, &escaped);
 		if (WEIR_UNLIKELY(p == NULL))
 			goto refused;
-		if (frame->node != NULL && frame->node->member_count != 0)
+		if (frame->node != NULL && (escaped || (frame->node->member_lengths >> ((p - name) & 63) & 1) != 0))
 			node = weir_json_member(js, frame->node, name, (uint32_t)(p - name), escaped, &frame->next);
 	}
 	p = skip_space(p + 1, end);

@@ -44,11 +44,13 @@ enum weir_json_kind {
 struct weir_json_node {
 	struct weir_json_node *parent;
 	const uint8_t *name; /* NULL: an array element; readable 8 bytes beyond its end */
+	uint64_t name_head;  /* its first eight bytes, zero behind its end */
 	uint32_t name_bytes;
-	uint32_t index;         /* of an array element */
-	uint32_t first_field;   /* fields that want this value, chained by next_field; WEIR_JSON_NONE: none */
-	uint32_t member_count;  /* children by name: members[], in order of the fields */
-	uint32_t element_count; /* children by index: elements[], ascending */
+	uint32_t index;          /* of an array element */
+	uint32_t first_field;    /* fields that want this value, chained by next_field; WEIR_JSON_NONE: none */
+	uint32_t member_count;   /* children by name: members[], in order of the fields */
+	uint32_t element_count;  /* children by index: elements[], ascending */
+	uint64_t member_lengths; /* bit length % 64 of each member's name */
 	struct weir_json_node *members;
 	struct weir_json_node *elements;
 	uint16_t *member_slots; /* hash of members, for nodes with many; NULL: searched one by one */

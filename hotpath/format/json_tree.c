@@ -86,6 +86,8 @@ static void node_build(struct weir_json *js, struct weir_json_node *node, const 
 			memcpy(name, c->step->name, bytes);
 			child->name = name;
 			child->name_bytes = bytes;
+			node->member_lengths |= UINT64_C(1) << (bytes & 63);
+			memcpy(&child->name_head, name, bytes < 8 ? bytes : 8);
 			if (bytes > js->name_bytes_max)
 				js->name_bytes_max = bytes;
 		} else {
@@ -159,9 +161,11 @@ enum weir_err weir_json_tree_build(struct weir_json *js, const struct weir_field
 	return err;
 }
 
-WEIR_INLINE bool name_is(const struct weir_json_node *member, const uint8_t *name, uint32_t bytes)
+/* head: the name's first eight bytes, zero behind its end. */
+WEIR_INLINE bool name_is(const struct weir_json_node *member, const uint8_t *name, uint32_t bytes, uint64_t head)
 {
-	return member->name_bytes == bytes && memcmp(member->name, name, bytes) == 0;
+	return member->name_head == head && member->name_bytes == bytes &&
+	       (bytes <= 8 || memcmp(member->name + 8, name + 8, bytes - 8) == 0);
 }
 
 struct weir_json_node *weir_json_member(struct weir_json *js, const struct weir_json_node *node, const uint8_t *name,
@@ -174,24 +178,30 @@ struct weir_json_node *weir_json_member(struct weir_json *js, const struct weir_
 		bytes = (uint32_t)weir_json_unescape(name, name + bytes, js->name_buf);
 		name = js->name_buf;
 	}
+	if ((node->member_lengths >> (bytes & 63) & 1) == 0)
+		return NULL;
+	uint64_t head = weir_load_le64(name); /* both are readable beyond their end */
+	if (bytes < 8)
+		head &= (UINT64_C(1) << (bytes * 8)) - 1;
 	uint32_t count = node->member_count;
-	if (*next < count && name_is(&node->members[*next], name, bytes))
-		return &node->members[(*next)++];
+	struct weir_json_node *members = node->members;
+	if (*next < count && name_is(&members[*next], name, bytes, head))
+		return &members[(*next)++];
 	if (node->member_slots != NULL) {
 		for (uint32_t at = name_hash(name, bytes);; at++) {
 			uint32_t slot = node->member_slots[at & node->member_slots_mask];
 			if (slot == 0)
 				return NULL;
-			if (name_is(&node->members[slot - 1], name, bytes)) {
+			if (name_is(&members[slot - 1], name, bytes, head)) {
 				*next = slot;
-				return &node->members[slot - 1];
+				return &members[slot - 1];
 			}
 		}
 	}
 	for (uint32_t i = 0; i < count; i++)
-		if (name_is(&node->members[i], name, bytes)) {
+		if (name_is(&members[i], name, bytes, head)) {
 			*next = i + 1;
-			return &node->members[i];
+			return &members[i];
 		}
 	return NULL;
 }
