@@ -98,6 +98,19 @@ static void test_text_round_trip(void **state)
 	weir_mem_fini(&m);
 }
 
+/* Milliseconds beyond what microseconds can say: a failure, no wrapped time. */
+static void test_ticks_overflow(void **state)
+{
+	(void)state;
+	struct weir_mem m = {0};
+	struct weir_type ms = t_time(WEIR_KIND_TIMESTAMP_LTZ, 3), us = t_time(WEIR_KIND_TIMESTAMP_LTZ, 6);
+	const struct weir_expr *late = x_typed(&m, ms, INT64_C(9223372036854775));
+	assert_string_equal(x_eval(&m, x_cast(&m, WEIR_EXPR_CAST, x_typed(&m, ms, INT64_MAX), us)), "!expr");
+	assert_string_equal(x_eval(&m, x_cast(&m, WEIR_EXPR_TRY_CAST, x_typed(&m, ms, INT64_MIN), us)), "NULL");
+	assert_string_not_equal(x_eval(&m, x_cast(&m, WEIR_EXPR_CAST, late, us)), "!expr");
+	weir_mem_fini(&m);
+}
+
 /* What is called free really is the same bits, and what is called safe never fails on edges of the type. */
 static void test_noop_and_safe(void **state)
 {
@@ -145,10 +158,10 @@ static void test_locale_is_ignored(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),           cmocka_unit_test(test_from_text),
-		cmocka_unit_test(test_to_text),           cmocka_unit_test(test_times),
-		cmocka_unit_test(test_text_round_trip),   cmocka_unit_test(test_noop_and_safe),
-		cmocka_unit_test(test_locale_is_ignored),
+		cmocka_unit_test(test_numbers),         cmocka_unit_test(test_from_text),
+		cmocka_unit_test(test_to_text),         cmocka_unit_test(test_times),
+		cmocka_unit_test(test_text_round_trip), cmocka_unit_test(test_ticks_overflow),
+		cmocka_unit_test(test_noop_and_safe),   cmocka_unit_test(test_locale_is_ignored),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
