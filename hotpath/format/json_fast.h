@@ -53,8 +53,10 @@ JSON_FN const uint8_t *fast_resume(struct weir_json *js, const struct weir_json_
 	case WEIR_JSON_STEP_SKIP_NUMBER:
 		if (*p != '.' && *p != 'e' && *p != 'E')
 			return NULL;
-		/* Back to its start: what stands before a number is no character of one. */
-		while (weir_json_is_digit(p[-1]) || p[-1] == '.' || p[-1] == '-')
+		/* Back to its start: no character of a number can stand before one. All of it, for fast_any may have
+		 * been here before: then it ends where it ended then, and the layout fails. */
+		while (weir_json_is_digit(p[-1]) || p[-1] == '.' || p[-1] == '-' || p[-1] == '+' ||
+		       (p[-1] | 0x20) == 'e')
 			p--;
 		return fast_any(js, before, p, end, row);
 	case WEIR_JSON_STEP_STRING:

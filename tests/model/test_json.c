@@ -107,7 +107,7 @@ static void make_value(struct maker *m, int depth);
 static void make_object(struct maker *m, int depth)
 {
 	static const char *const names[] = {"s",     "i",       "f",       "b", "o",        "l", "x",
-					    "other", "\\u0073", "\\u0069", "",  "\xc3\xa9", "i "};
+					    "other", "d", "n", "t", "\\u0073", "\\u0069", "",  "\xc3\xa9", "i "};
 	put(m, "{");
 	space(m);
 	for (uint32_t n = pick(m, 8), first = 1; n > 0; n--, first = 0) {
@@ -194,6 +194,9 @@ static void make_record(struct maker *m, uint32_t layout)
 		case 2:
 			put(m, "\"f\":");
 			make_number(m);
+			snprintf(text, sizeof text, ",\"d\":%u.%02u,\"n\":%u", pick(m, pick(m, 2) ? 100000 : 10),
+				 pick(m, 100), pick(m, 100000) >> pick(m, 17));
+			put(m, text);
 			break;
 		case 3:
 			put(m, pick(m, 3) == 0 ? "\"b\":null" : pick(m, 2) ? "\"b\":true" : "\"b\":false");

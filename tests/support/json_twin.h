@@ -41,6 +41,12 @@ static inline void json_twin_fields(struct json_rig *rig)
 	json_rig_field(rig, "b", NULL, WEIR_KIND_BOOLEAN);
 	json_rig_field(rig, "ox", "o/x", WEIR_KIND_BIGINT);
 	json_rig_field(rig, "l1", "l/1", WEIR_KIND_BIGINT);
+	/* Beyond the twin: compared only among the ways of decoding. */
+	struct weir_type *d = json_rig_field(rig, "d", NULL, WEIR_KIND_DECIMAL);
+	d->precision = 12;
+	d->scale = 2;
+	json_rig_field(rig, "n", NULL, WEIR_KIND_INT);
+	json_rig_field(rig, "t", NULL, WEIR_KIND_TIMESTAMP);
 }
 
 enum json_twin_value { JSON_TWIN_NULL, JSON_TWIN_VALUE, JSON_TWIN_BAD, JSON_TWIN_SKIP };
@@ -114,6 +120,11 @@ static inline const char *json_twin_compare(struct json_rig *rig, uint32_t row, 
 		goto done;
 	}
 	bool bad = false, unsure = false;
+	for (uint32_t i = 0; i < rig->errors.count; i++) {
+		const struct weir_row_error *e = &rig->errors.e[i];
+		for (uint32_t f = TWIN_FIELDS; f < rig->field_count && e->row == row; f++)
+			unsure |= e->field == rig->fields[f].name; /* refused for a field that the twin does not have */
+	}
 	for (int f = 0; f < TWIN_FIELDS && differs == NULL; f++) {
 		const json_t *v = NULL;
 		enum json_twin_value want = json_twin_value(root, f, &v);
