@@ -427,15 +427,17 @@ static bool read_row(const char *text, struct row *out)
 	return true;
 }
 
-/* Under EMIT CHANGES: the last row of each record key. */
+/* Under EMIT CHANGES: the last payload of each record key, both as the dump's JSON text has them: a topic has many
+ * times as many lines as keys, and only the last ones are parsed. */
 struct last {
 	char *key;
-	struct row row; /* name 0: deleted */
+	char *payload; /* with its quotes; "null": deleted */
+	size_t capacity;
 };
 static struct last *last_slot;
 static uint64_t last_mask, last_count;
 
-static struct last *last_of(const char *key)
+static struct last *last_of(const char *key, size_t bytes)
 {
 	if (last_count * 3 >= last_mask * 2) {
 		struct last *old = last_slot;
@@ -454,11 +456,11 @@ static struct last *last_of(const char *key)
 		}
 		free(old);
 	}
-	uint64_t h = hash_bytes(key, strlen(key));
+	uint64_t h = hash_bytes(key, bytes);
 	for (; last_slot[h & last_mask].key != NULL; h++)
-		if (strcmp(last_slot[h & last_mask].key, key) == 0)
+		if (strncmp(last_slot[h & last_mask].key, key, bytes) == 0 && last_slot[h & last_mask].key[bytes] == 0)
 			return &last_slot[h & last_mask];
-	last_slot[h & last_mask].key = strdup(key);
+	last_slot[h & last_mask].key = strndup(key, bytes);
 	last_count++;
 	return &last_slot[h & last_mask];
 }
@@ -474,43 +476,92 @@ static void take_row(const struct row *r)
 	*to = *r;
 }
 
-static void read_line(const char *line)
+/* The value of the member behind label, as text with its quotes; NULL: there is none. */
+static const char *raw_member(const char *line, const char *label, size_t *bytes)
+{
+	const char *at = strstr(line, label);
+	if (at == NULL)
+		return NULL;
+	at += strlen(label);
+	const char *end = at + 1;
+	if (*at == '"') {
+		while (*end != '"' && *end != 0)
+			end += *end == '\\' && end[1] != 0 ? 2 : 1;
+		end += *end == '"';
+	} else {
+		end = at + strcspn(at, ",}");
+	}
+	*bytes = (size_t)(end - at);
+	return at;
+}
+
+static void read_change(const char *line)
+{
+	size_t key_bytes;
+	size_t payload_bytes;
+	const char *key = raw_member(line, ",\"key_base64\":", &key_bytes);
+	if (key == NULL)
+		key = raw_member(line, ",\"key\":", &key_bytes);
+	const char *payload = raw_member(line, ",\"payload\":", &payload_bytes);
+	if (key == NULL || payload == NULL)
+		give_up("stdin is not what weir dump prints: %.100s", line);
+	if (*key != '"') {
+		differ("no key under EMIT CHANGES: %s", line);
+		return;
+	}
+	deletes += *payload != '"';
+	struct last *to = last_of(key, key_bytes);
+	if (to->capacity <= payload_bytes) {
+		to->capacity = payload_bytes + 16;
+		to->payload = grow(to->payload, to->capacity);
+	}
+	memcpy(to->payload, payload, payload_bytes);
+	to->payload[payload_bytes] = 0;
+}
+
+static void read_final(const char *line)
 {
 	json_error_t error;
+	struct row r;
 	json_t *o = json_loads(line, 0, &error);
 	if (o == NULL)
 		give_up("stdin is not what weir dump prints: %.100s", line);
-	const json_t *key = json_object_get(o, "key");
-	const json_t *exact = json_object_get(o, "key_base64");
 	const json_t *payload = json_object_get(o, "payload");
-	struct row r = {0};
-	lines++;
-	if (json_is_null(payload)) {
-		deletes++;
-		if (!changes)
-			differ("a delete under EMIT FINAL: %s", line);
-	} else if (!read_row(json_string_value(payload), &r)) {
+	if (!json_is_string(payload))
+		differ("a delete under EMIT FINAL: %s", line);
+	else if (!read_row(json_string_value(payload), &r))
 		differ("no row: %s", line);
-	}
-	if (changes && !json_is_string(key))
-		differ("no key under EMIT CHANGES: %s", line);
-	else if (changes)
-		last_of(json_string_value(exact != NULL ? exact : key))->row = r;
-	else if (r.name != 0)
+	else
 		take_row(&r);
 	json_decref(o);
+}
+
+static void take_last(const struct last *la)
+{
+	json_error_t error;
+	struct row r;
+	json_t *payload = json_loads(la->payload, JSON_DECODE_ANY, &error);
+	if (json_is_string(payload) && read_row(json_string_value(payload), &r))
+		take_row(&r);
+	else if (!json_is_null(payload))
+		differ("no row: %s", la->payload);
+	json_decref(payload);
 }
 
 static void read_output(void)
 {
 	char *line = NULL;
 	size_t capacity = 0;
-	while (getline(&line, &capacity, stdin) > 0)
-		read_line(line);
+	for (; getline(&line, &capacity, stdin) > 0; lines++) {
+		if (changes)
+			read_change(line);
+		else
+			read_final(line);
+	}
 	free(line);
-	for (uint64_t i = 0; changes && last_mask != 0 && i <= last_mask; i++)
-		if (last_slot[i].key != NULL && last_slot[i].row.name != 0)
-			take_row(&last_slot[i].row);
+	for (uint64_t i = 0; last_mask != 0 && i <= last_mask; i++)
+		if (last_slot[i].key != NULL)
+			take_last(&last_slot[i]);
 }
 
 /* ---- comparing ---- */

@@ -114,7 +114,7 @@ fi
 "$weir" gen orders --records 3 --keys 1 --partitions 1 --seed 1 --rate 1 --out "$scratch/tiny" -q
 sum=$("$weir" dump "$scratch/tiny" order.placed --format raw | sed 's/.*"amount":\([0-9]*\)\.\([0-9]*\).*/\1\2/' | awk '{ n += $1 } END { printf "%d.%02d", n / 100, n % 100 }')
 row() { # REVENUE ORDERS [START]
-	printf '{"key":"m-000000","payload":"{\\"window_start\\":\\"%s\\",\\"window_end\\":\\"2026-01-01 00:05:00\\",\\"merchant_id\\":\\"m-000000\\",\\"revenue\\":%s,\\"orders\\":%s}"}\n' \
+	printf '{"topic":"t","key":"m-000000","payload":"{\\"window_start\\":\\"%s\\",\\"window_end\\":\\"2026-01-01 00:05:00\\",\\"merchant_id\\":\\"m-000000\\",\\"revenue\\":%s,\\"orders\\":%s}"}\n' \
 		"${3:-2026-01-01 00:00:00}" "$1" "$2"
 }
 if [ -x "$check_revenue" ]; then
@@ -130,6 +130,6 @@ if [ -x "$check_revenue" ]; then
 	row "$sum" 4 | verdict "a wrong count" 1 final
 	row "$sum" 3 "2026-01-01 00:01:00" | verdict "another window" 1 final
 	verdict "nothing" 1 final </dev/null
-	{ row "$sum" 3 && echo '{"key":"m-000000","payload":null}'; } | verdict "a deleted row" 1 changes
+	{ row "$sum" 3 && echo '{"topic":"t","key":"m-000000","payload":null}'; } | verdict "a deleted row" 1 changes
 fi
 [ "$failures" = 0 ]
