@@ -349,7 +349,9 @@ static enum weir_err build_workers(struct weir_core *co, struct weir_diag **dg)
 					      .future_max_ms = co->settings.time_future_max_ms,
 					      .input_capacity = CORE_INPUTS,
 					      .fragments = CORE_FRAGMENTS,
-					      .bundles = CORE_BUNDLES};
+					      .bundles = CORE_BUNDLES,
+					      .bundle_bytes_max = (size_t)(co->settings.memory_max / 4 /
+									   (CORE_BUNDLES * co->worker_count))};
 		err = weir_worker_create(&co->workers[w], &wc, dg);
 		if (err == WEIR_OK)
 			err = weir_park_init(&co->workers[w]->park, co->threads);

@@ -283,7 +283,8 @@ static uint64_t in_flight(const struct weir_feed *fd)
 {
 	uint64_t bytes = fd->memory;
 	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
-		bytes += atomic_load_explicit(&fd->cf.workers[w]->bundle_bytes, memory_order_relaxed);
+		bytes += atomic_load_explicit(&fd->cf.workers[w]->bundle_bytes, memory_order_relaxed) +
+			 atomic_load_explicit(&fd->cf.workers[w]->building_bytes, memory_order_relaxed);
 	return bytes;
 }
 
@@ -447,6 +448,13 @@ static bool commit_due(const struct weir_feed *fd)
 {
 	if (fd->cf.live)
 		return fd->cf.now_us() - fd->commit_us >= fd->cf.commit_ms * 1000;
+	/* Earlier when memory is short: an epoch's deltas and images are in flight all at once. No output byte depends on
+	 * it. */
+	uint64_t dirty = 0;
+	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
+		dirty += atomic_load_explicit(&fd->cf.workers[w]->dirty_bytes, memory_order_relaxed);
+	if (dirty > fd->cf.memory_max / 32)
+		return true;
 	return fd->cf.commit_records > 0 && fd->commit_records >= fd->cf.commit_records;
 }
 

@@ -320,9 +320,14 @@ static void point_finish(struct weir_worker *w, struct weir_bundle *b, struct we
 		b->part_time[p] = weir_times_part(w->times, p);
 	b->counters = st->counters;
 	b->state_entries = 0;
+	uint64_t dirty = 0;
 	for (uint32_t s = 0; s < pl->stage_count; s++)
 		for (uint32_t k = 0; k < pl->stages[s].slot_count; k++)
 			b->state_entries += w->slots[s][k] ? weir_slot_entries(w->slots[s][k]) : 0;
+	for (uint32_t s = 0; s < pl->stage_count; s++)
+		for (uint32_t k = 0; k < pl->stages[s].slot_count; k++)
+			dirty += w->slots[s][k] ? weir_slot_dirty_bytes(w->slots[s][k]) : 0;
+	atomic_store_explicit(&w->dirty_bytes, dirty, memory_order_relaxed);
 	b->state_bytes = weir_arena_bytes(w->arena);
 	atomic_store_explicit(&w->state_bytes, b->state_bytes, memory_order_relaxed);
 	atomic_fetch_add_explicit(&w->bundle_bytes, b->results.bytes + b->deltas.bytes, memory_order_relaxed);

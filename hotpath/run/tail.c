@@ -208,7 +208,10 @@ static void put_row(struct weir_tail *tl, uint32_t row, bool deleted, int64_t ti
 		.key_bytes = UINT32_MAX, .value_bytes = UINT32_MAX, .timestamp = time, .partition = -1};
 	weir_buf_room(out, sizeof head);
 	out->bytes += sizeof head;
-	if (sk->has_key) {
+	const struct weir_col *key_cols = deleted ? tl->delete_key_cols : tl->key_cols;
+	/* RAW and KAFKA have no bytes for NULL: the record's key or value is a Kafka null then. */
+	bool null_key = sk->has_key && tl->key_encoder->null_payload && weir_col_is_null(&key_cols[0], row);
+	if (sk->has_key && !null_key) {
 		size_t from = out->bytes;
 		const struct weir_col *start, *end;
 		if (deleted) {
@@ -218,12 +221,14 @@ static void put_row(struct weir_tail *tl, uint32_t row, bool deleted, int64_t ti
 			start = sk->key_windowed ? tl->out[sk->window_start_column] : NULL;
 			end = sk->key_windowed && sk->window_end_column >= 0 ? tl->out[sk->window_end_column] : NULL;
 		}
-		put_key(tl, deleted ? tl->delete_key_cols : tl->key_cols, start, end, row, out);
+		put_key(tl, key_cols, start, end, row, out);
 		head.key_bytes = (uint32_t)(out->bytes - from);
 	} else {
 		head.partition = (int32_t)(slot % tl->ou->partitions);
 	}
-	if (!deleted) {
+	if (!deleted && tl->value_encoder->null_payload && weir_col_is_null(&tl->value_cols[0], row)) {
+		head.value_bytes = UINT32_MAX;
+	} else if (!deleted) {
 		size_t from = out->bytes;
 		tl->value_encoder->encode(tl->value_encoder, tl->value_cols, row, out);
 		head.value_bytes = (uint32_t)(out->bytes - from);

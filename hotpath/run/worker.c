@@ -224,8 +224,12 @@ struct weir_chunk *weir_bundle_chunk(struct weir_bundle *b)
 	return c;
 }
 
-static void bundle_reset(struct weir_bundle *b, uint32_t parts)
+static void bundle_reset(struct weir_bundle *b, uint32_t parts, size_t keep)
 {
+	if (b->results.capacity > keep)
+		weir_buf_fini(&b->results);
+	if (b->deltas.capacity > keep)
+		weir_buf_fini(&b->deltas);
 	b->seq = b->epoch = 0;
 	b->results.bytes = b->deltas.bytes = 0;
 	b->window_end_count = b->chunk_count = b->delta_count = b->mark_count = b->closed_count = 0;
@@ -251,7 +255,7 @@ static bool take_bundles(struct weir_worker *w)
 					if (w->slots[s][k])
 						weir_slot_committed(w->slots[s][k], b->epoch);
 		atomic_fetch_sub_explicit(&w->bundle_bytes, b->results.bytes + b->deltas.bytes, memory_order_relaxed);
-		bundle_reset(b, w->cf.plan->partition_count);
+		bundle_reset(b, w->cf.plan->partition_count, w->cf.bundle_bytes_max);
 		st->free_bundle[st->free_bundle_count++] = b;
 		st->bundles_out--;
 		any = true;
@@ -702,6 +706,7 @@ static bool decode_step(struct weir_worker *w)
 	fr->seq = in->seq;
 	fr->part = in->part;
 	run_stage0(w, fr);
+	atomic_store_explicit(&w->building_bytes, st->current->results.bytes, memory_order_relaxed);
 	if (st->inline_apply) {
 		apply_scan_fragment(w, st->current, fr);
 		fragment_done(w, fr);

@@ -31,6 +31,7 @@ struct weir_worker_conf {
 	int64_t future_max_ms;   /* time.future.max.ms; -1: off */
 	uint32_t input_capacity; /* how many inputs io may have outstanding with this worker */
 	uint32_t fragments;      /* per scan or stage: 2..64 */
+	size_t bundle_bytes_max; /* a bundle's buffer that grew beyond is given back after use */
 	uint32_t bundles;        /* 2..64 */
 };
 
@@ -52,6 +53,8 @@ struct weir_worker {
 	struct weir_arena *arena;
 	_Atomic uint64_t state_bytes;  /* @writer worker @reader io, any: of its arena */
 	_Atomic uint64_t bundle_bytes; /* @writer worker @reader io: results and deltas of bundles not yet written */
+	_Atomic uint64_t building_bytes; /* @writer worker @reader io: results of the bundle that is being filled */
+	_Atomic uint64_t dirty_bytes;    /* @writer worker @reader io: what the next barrier has to write, about */
 	_Atomic bool done;             /* the last order point has been handed over and come back */
 	struct weir_worker_state *st;  /* the rest: worker.c */
 };

@@ -313,3 +313,11 @@ void weir_slot_set_emitted(struct weir_slot *sl, void *entry, bool emitted)
 	e->flags = (uint8_t)(e->flags ^ WEIR_ENTRY_EMITTED);
 	weir_gen_mark(sl->pages.page[weir_entry_page_no(e)].gen, e);
 }
+
+uint64_t weir_slot_dirty_bytes(const struct weir_slot *sl)
+{
+	uint64_t dirty = 0, entries = weir_slot_entries(sl);
+	for (uint32_t i = 0; i < sl->gen_count; i++)
+		dirty += sl->gens[i].g->dirty_count;
+	return entries ? dirty * (weir_slot_bytes(sl) / entries) : 0;
+}

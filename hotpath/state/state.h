@@ -146,6 +146,8 @@ void weir_slot_set_emitted(struct weir_slot *sl, void *entry, bool emitted);
 
 uint64_t weir_slot_entries(const struct weir_slot *sl);
 uint64_t weir_slot_bytes(const struct weir_slot *sl);
+/* About how many bytes of entries the next barrier has to write. O(live windows). */
+uint64_t weir_slot_dirty_bytes(const struct weir_slot *sl);
 
 /* ---- epochs: what goes to the changelog (bodies only; checkpoint/record.c adds keys and checksums) ---- */
 

@@ -28,6 +28,13 @@ static int unknown_verb(const char *name)
 	return weir_usage_error(NULL, "unknown verb %s (weir help lists them)", name);
 }
 
+#ifdef WEIR_JEMALLOC
+/* Read by jemalloc at start: what a burst freed goes back to the system within seconds, so that memory.max bounds what
+ * the process really holds. */
+extern const char *malloc_conf;
+const char *malloc_conf = "dirty_decay_ms:1000,muzzy_decay_ms:0";
+#endif
+
 int main(int argc, char **argv)
 {
 	signal(SIGPIPE, SIG_IGN); /* a closed stdout ends quietly: data.c sees EPIPE */
