@@ -448,12 +448,12 @@ static bool commit_due(const struct weir_feed *fd)
 {
 	if (fd->cf.live)
 		return fd->cf.now_us() - fd->commit_us >= fd->cf.commit_ms * 1000;
-	/* Earlier when memory is short: an epoch's deltas and images are in flight all at once. No output byte depends on
-	 * it. */
+	/* Earlier when memory is short: an epoch's deltas and images are in flight all at once. No output byte depends
+	 * on it. */
 	uint64_t dirty = 0;
 	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
 		dirty += atomic_load_explicit(&fd->cf.workers[w]->dirty_bytes, memory_order_relaxed);
-	if (dirty > fd->cf.memory_max / 32)
+	if (dirty > fd->cf.memory_max / 64)
 		return true;
 	return fd->cf.commit_records > 0 && fd->commit_records >= fd->cf.commit_records;
 }
@@ -502,7 +502,8 @@ static bool points(struct weir_feed *fd, bool *due)
 	}
 	if (point_due(fd) || fd->advance_ms > 0 || wall_due(fd) ||
 	    (stop && (fd->cf.live || fd->records == 0 || fd->point_records == 0))) {
-		bool full = state_bytes(fd) + FEED_STATE_MARGIN > fd->cf.memory_max - fd->cf.memory_max / 4;
+		bool full = state_bytes(fd) + FEED_STATE_MARGIN + fd->cf.memory_max / 16 >
+			    fd->cf.memory_max - fd->cf.memory_max / 4;
 		bool last = stop || full;
 		if (!make_point(fd, last || commit_due(fd), last, false, WEIR_TIME_UNSET))
 			return false;

@@ -330,7 +330,7 @@ static void point_finish(struct weir_worker *w, struct weir_bundle *b, struct we
 	atomic_store_explicit(&w->dirty_bytes, dirty, memory_order_relaxed);
 	b->state_bytes = weir_arena_bytes(w->arena);
 	atomic_store_explicit(&w->state_bytes, b->state_bytes, memory_order_relaxed);
-	atomic_fetch_add_explicit(&w->bundle_bytes, b->results.bytes + b->deltas.bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&w->bundle_bytes, b->results.capacity + b->deltas.capacity, memory_order_relaxed);
 	st->last_seen |= in->last;
 	st->next_seq = in->seq + 1;
 	st->bundles_out++;

@@ -254,7 +254,8 @@ static bool take_bundles(struct weir_worker *w)
 				for (uint32_t k = 0; k < w->cf.plan->stages[s].slot_count; k++)
 					if (w->slots[s][k])
 						weir_slot_committed(w->slots[s][k], b->epoch);
-		atomic_fetch_sub_explicit(&w->bundle_bytes, b->results.bytes + b->deltas.bytes, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&w->bundle_bytes, b->results.capacity + b->deltas.capacity,
+					  memory_order_relaxed);
 		bundle_reset(b, w->cf.plan->partition_count, w->cf.bundle_bytes_max);
 		st->free_bundle[st->free_bundle_count++] = b;
 		st->bundles_out--;

@@ -29,10 +29,10 @@ static int unknown_verb(const char *name)
 }
 
 #ifdef WEIR_JEMALLOC
-/* Read by jemalloc at start: what a burst freed goes back to the system within seconds, so that memory.max bounds what
+/* Read by jemalloc at start: what a burst freed goes back to the system at once, so that memory.max bounds what
  * the process really holds. */
 extern const char *malloc_conf;
-const char *malloc_conf = "dirty_decay_ms:1000,muzzy_decay_ms:0";
+const char *malloc_conf = "dirty_decay_ms:0,muzzy_decay_ms:0";
 #endif
 
 int main(int argc, char **argv)
