@@ -499,6 +499,7 @@ enum weir_err weir_snapshot_step(struct weir_snapshot *sn, bool *moved, struct w
 	count_windows(sn);
 	publish_stats(sn);
 	for (uint32_t w = 0; w < sn->cf.worker_count; w++) {
+		sn->point->cost += sn->bundles[w]->results.capacity + sn->bundles[w]->deltas.capacity;
 		sn->bundles[w]->committed = sn->point->barrier;
 		bool pushed = weir_ring_push(&sn->cf.workers[w]->bundle_back, sn->bundles[w]);
 		WEIR_ASSERT(pushed);

@@ -74,7 +74,8 @@ struct weir_feed {
 	bool memory_stop;
 	uint32_t points_out;
 	uint32_t barriers_out;
-	uint64_t memory; /* of units held */
+	uint64_t point_cost; /* what a recent order point held in bundles: reserved for the next */
+	uint64_t memory;     /* of units held */
 	_Atomic uint64_t memory_seen;
 	uint64_t records, bytes; /* this run */
 	_Atomic uint64_t records_seen, bytes_seen;
@@ -190,6 +191,7 @@ static bool take_back(struct weir_feed *fd)
 	while ((pt = weir_ring_pop(weir_snapshot_back(fd->cf.snapshot)))) {
 		fd->points_out--;
 		fd->barriers_out -= pt->barrier;
+		fd->point_cost = pt->cost > fd->point_cost / 4 * 3 ? pt->cost : fd->point_cost / 4 * 3;
 		fd->free_point[fd->free_point_count++] = pt;
 		any = true;
 	}
@@ -238,6 +240,7 @@ static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close
 		return false;
 	struct weir_point *pt = fd->free_point[--fd->free_point_count];
 	pt->seq = fd->seq++;
+	pt->cost = 0;
 	pt->barrier = barrier;
 	pt->last = last;
 	pt->epoch = barrier ? ++fd->epoch : 0;
@@ -502,7 +505,9 @@ static bool points(struct weir_feed *fd, bool *due)
 	}
 	if (point_due(fd) || fd->advance_ms > 0 || wall_due(fd) ||
 	    (stop && (fd->cf.live || fd->records == 0 || fd->point_records == 0))) {
-		bool full = state_bytes(fd) + FEED_STATE_MARGIN + fd->cf.memory_max / 16 >
+		/* Indexes of all slots may double before the next order point: a quarter more than now. */
+		uint64_t state = state_bytes(fd);
+		bool full = state + state / 4 + FEED_STATE_MARGIN + fd->cf.memory_max / 16 >
 			    fd->cf.memory_max - fd->cf.memory_max / 4;
 		bool last = stop || full;
 		if (!make_point(fd, last || commit_due(fd), last, false, WEIR_TIME_UNSET))
@@ -553,8 +558,10 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 	if (!rate_allows(fd, wait_ms))
 		return WEIR_OK;
 	if (!fd->current) {
-		/* A unit is taken only while in-flight data is below its share; one unit may always be there. */
-		if (fd->free_ref_count == 0 || (fd->memory > 0 && in_flight(fd) > fd->cf.memory_max / 4))
+		/* A unit is taken only while in-flight data, with room for another order point, is below its share;
+		 * with nothing in flight there is always room for one. */
+		if (fd->free_ref_count == 0 ||
+		    ((fd->memory > 0 || fd->points_out > 0) && in_flight(fd) + fd->point_cost > fd->cf.memory_max / 4))
 			return WEIR_OK;
 		uint32_t p;
 		enum weir_err err = choose(fd, &p, dg);

@@ -117,8 +117,10 @@ static void block_push(struct weir_blocks *bl, uint32_t log2, void *p)
 /* A new extent, whole on the free list of the largest carved size. */
 static WEIR_COLD void blocks_grow(struct weir_blocks *bl)
 {
+	bl->bytes_peak = bl->bytes_used > bl->bytes_peak ? bl->bytes_used : bl->bytes_peak;
 	uint32_t bytes = bl->extent_bytes_next;
-	if (bl->extent_bytes_next < WEIR_EXTENT_BYTES_MAX)
+	/* A quarter of what the slot has: however many slots there are, at most so much of their memory lies unused. */
+	if (bl->extent_bytes_next < WEIR_EXTENT_BYTES_MAX && bl->extent_bytes + bytes >= 8 * (uint64_t)bytes)
 		bl->extent_bytes_next *= 2;
 	else if (bl->extent_bytes >= WEIR_EXTENT_HUGE_FROM)
 		bl->extent_bytes_next = (uint32_t)WEIR_HUGE_BYTES;
@@ -143,6 +145,7 @@ static void *blocks_take_large(struct weir_blocks *bl, size_t bytes)
 		void *p = bl->kept[log2];
 		if (p != NULL) {
 			bl->kept[log2] = NULL;
+			bl->kept_bytes -= bytes;
 			return p;
 		}
 	}
@@ -154,6 +157,7 @@ void *weir_blocks_take(struct weir_blocks *bl, size_t bytes)
 {
 	if (bytes > WEIR_BLOCK_CARVED) {
 		bl->bytes_used += bytes;
+		bl->bytes_peak = bl->bytes_used > bl->bytes_peak ? bl->bytes_used : bl->bytes_peak;
 		return blocks_take_large(bl, bytes);
 	}
 	uint32_t log2 = block_log2(bytes);
@@ -187,7 +191,9 @@ void weir_blocks_give(struct weir_blocks *bl, void *p, size_t bytes)
 	bl->bytes_used -= bytes;
 	if ((bytes & (bytes - 1)) == 0) {
 		uint32_t log2 = block_log2(bytes);
-		if (bl->kept[log2] == NULL) {
+		/* Kept for the next window of this size, but not what a growing index leaves behind step by step. */
+		if (bl->kept[log2] == NULL && bl->kept_bytes + bytes <= bl->bytes_peak / 4 + WEIR_EXTENT_BYTES_MIN) {
+			bl->kept_bytes += bytes;
 			bl->kept[log2] = p;
 			return;
 		}

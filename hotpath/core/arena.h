@@ -46,6 +46,8 @@ struct weir_blocks {
 	struct weir_arena *ar;
 	struct weir_block *free[WEIR_BLOCK_LOG2_CARVED + 1];
 	void *kept[WEIR_BLOCK_LOG2_MAX + 1]; /* one block per size above WEIR_BLOCK_CARVED */
+	uint64_t kept_bytes;
+	uint64_t bytes_peak; /* the most ever handed out, as of the last extent or large block */
 	struct weir_extent *extents;
 	uint32_t extent_count;
 	uint32_t extent_capacity;
