@@ -74,11 +74,10 @@ void weir_dirty_note_image(struct weir_slot *sl, uint32_t no, uint32_t parts, ui
 
 void weir_dirty_note_no_image(struct weir_slot *sl, uint32_t no)
 {
-	struct weir_vec *v = &sl->d.logged;
-	struct weir_logged *lg = (struct weir_logged *)v->data + no;
-	if (no >= v->count || lg->parts == 0)
+	struct weir_logged *lg = sl->d.logged.data;
+	if (no >= sl->d.logged.count || lg[no].parts == 0)
 		return;
-	*lg = (struct weir_logged){0};
+	lg[no] = (struct weir_logged){0};
 	sl->d.logged_pages--;
 }
 
@@ -207,8 +206,8 @@ static void pack_gen(struct packer *pk, struct weir_gen *g)
 		enum { AHEAD = 8 };
 		if (i + AHEAD < g->dirty_count) {
 			uint32_t ahead = g->dirty[i + AHEAD];
-			const uint8_t *base = sl->pages.page[ahead >> WEIR_REF_SHIFT].base;
-			__builtin_prefetch(base + (ahead & ((1u << WEIR_REF_SHIFT) - 1)) * 8, 1, 3);
+			uintptr_t base = (uintptr_t)sl->pages.page[ahead >> WEIR_REF_SHIFT].base;
+			__builtin_prefetch((const void *)(base + (ahead & ((1u << WEIR_REF_SHIFT) - 1)) * 8), 1, 3);
 		}
 		uint32_t ref = g->dirty[i];
 		struct weir_page *p = &sl->pages.page[ref >> WEIR_REF_SHIFT];

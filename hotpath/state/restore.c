@@ -568,6 +568,10 @@ static enum weir_err index_pages(struct weir_slot *sl, struct weir_diag **dg)
 	blobs_bury(sl, &bm);
 	if (!fine)
 		return corrupt(sl, dg, "a page holds entries that cannot be");
+	/* A window begins with a row: one that has none has lost its bodies. */
+	for (uint32_t i = 0; i < sl->gen_count && def->kind == WEIR_STATE_WINDOW; i++)
+		if (sl->gens[i].g->entries == 0)
+			return corrupt(sl, dg, "a live window has no entries");
 	return WEIR_OK;
 }
 

@@ -382,9 +382,9 @@ static void session_prefetch(const struct weir_slot *sl, uint64_t hash, bool ent
 		__builtin_prefetch(&ix->slot[at], 0, 3);
 		return;
 	}
-	const uint8_t *e = (const uint8_t *)weir_index_entry(ix->slot[at]);
-	__builtin_prefetch(e, 1, 3);
-	__builtin_prefetch(e + 64, 1, 3);
+	uintptr_t e = (uintptr_t)weir_index_entry(ix->slot[at]);
+	__builtin_prefetch((const void *)e, 1, 3);
+	__builtin_prefetch((const void *)(e + 64), 1, 3);
 }
 
 void weir_session_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
