@@ -2,24 +2,11 @@
  * are asked for, then candidates' entry lines, then keys are compared (or entries made), then each aggregate is folded
  * in a loop of its own. @thread worker.
  *
- * Cost: see the figures above weir_apply_lanes, measured by bench_window_table. */
+ * Cost: 27 ns a record at 100k keys, 43 at 1M (bench_window_table: string key of 8 bytes, SUM of a DECIMAL and
+ * COUNT(*), one slot, one of two shared Xeon cores); one record after another over the same table takes 2.4 times as
+ * long. */
 #include "hotpath/core/hash.h"
 #include "hotpath/state/slot.h"
-
-/* The first entry whose tag fits, unseen; NULL if the key is not there. */
-WEIR_INLINE struct weir_entry *probe_tag(const struct weir_index *ix, uint64_t hash)
-{
-	uint64_t tag = weir_hash_tag(hash);
-	uint32_t at = weir_hash_index(hash) & ix->mask;
-	for (;;) {
-		uint64_t v = ix->slot[at];
-		if (v >> 48 == tag && v > WEIR_INDEX_REMOVED)
-			return weir_index_entry(v);
-		if (v == 0)
-			return NULL;
-		at = (at + 1) & ix->mask;
-	}
-}
 
 static void note_time(struct weir_slot *sl, struct weir_gen *g, struct weir_entry *e, int64_t time, bool fresh)
 {
@@ -39,7 +26,7 @@ void weir_apply_lanes(const struct weir_state_def *def, struct weir_probe *pr, c
 		__builtin_prefetch(&ix->slot[weir_hash_index(in->hash[ln->row[i]]) & ix->mask], 0, 3);
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		struct weir_entry *e = probe_tag(&ln->gen[i]->ix, in->hash[ln->row[i]]);
+		struct weir_entry *e = weir_index_guess(&ln->gen[i]->ix, in->hash[ln->row[i]]);
 		pr->found[i] = e;
 		if (e != NULL) {
 			__builtin_prefetch(e, 1, 3);

@@ -367,7 +367,8 @@ bool weir_slot_barrier(struct weir_slot *sl, uint64_t epoch, const struct weir_d
 	d->epoch = epoch;
 	packs_retire(sl);
 	struct packer pk = {.sl = sl, .sink = sink, .epoch = epoch};
-	pk.body = weir_blocks_take(&sl->blocks, WEIR_PACK_MAX);
+	/* Of the arena: a slot need not keep it until the next barrier. */
+	pk.body = weir_arena_take(sl->blocks.ar, WEIR_PACK_MAX, 4096);
 	for (uint32_t i = 0; i < sl->gen_count; i++)
 		pack_gen(&pk, sl->gens[i].g);
 	pack_given(&pk);
@@ -380,7 +381,7 @@ bool weir_slot_barrier(struct weir_slot *sl, uint64_t epoch, const struct weir_d
 	}
 	wrote |= packs_shrink(&pk);
 	wrote |= pages_shrink(&pk);
-	weir_blocks_give(&sl->blocks, pk.body, WEIR_PACK_MAX);
+	weir_arena_give(sl->blocks.ar, pk.body, WEIR_PACK_MAX, 4096);
 	wrote |= d->meta;
 	d->meta = false;
 	return wrote;

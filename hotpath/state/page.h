@@ -15,6 +15,7 @@
 
 #include "hotpath/core/arena.h"
 #include "hotpath/core/base.h"
+#include "hotpath/core/hash.h"
 #include "hotpath/state/state.h"
 
 enum weir_entry_flag {
@@ -263,6 +264,21 @@ WEIR_INLINE struct weir_entry *weir_index_entry(uint64_t v)
 {
 	return (struct weir_entry *)(uintptr_t)(v & WEIR_INDEX_POINTER);
 }
+/* The first entry whose tag fits, its key not looked at; NULL if the key is not there. */
+WEIR_INLINE struct weir_entry *weir_index_guess(const struct weir_index *ix, uint64_t hash)
+{
+	uint64_t tag = weir_hash_tag(hash);
+	uint32_t at = weir_hash_index(hash) & ix->mask;
+	for (;;) {
+		uint64_t v = ix->slot[at];
+		if (v >> 48 == tag && v > WEIR_INDEX_REMOVED)
+			return weir_index_entry(v);
+		if (v == 0)
+			return NULL;
+		at = (at + 1) & ix->mask;
+	}
+}
+
 /* A new zeroed entry with this key, not in the index. */
 struct weir_entry *weir_entry_create(struct weir_gen *g, const struct weir_state_def *def, uint64_t hash,
 				     const uint8_t *key, uint32_t key_bytes);

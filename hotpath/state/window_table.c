@@ -177,6 +177,8 @@ struct sweep {
 	const struct weir_keyed *in;
 	struct weir_applied *out;
 	int64_t step; /* between starts of generations */
+	/* First and last window of the timestamps in [pane, pane_end), as found last. */
+	int64_t pane, pane_end, first, last;
 	struct weir_probe pr;
 };
 
@@ -203,14 +205,29 @@ static void note_late(struct weir_applied *out, uint16_t row)
 	out->late_row[out->late++] = row;
 }
 
+/* First and last window of ts. All of a pane have the same, so that rows in order of time cost no division. */
+WEIR_INLINE void sweep_windows(struct sweep *sw, int64_t ts, int64_t *first, int64_t *last)
+{
+	const struct weir_state_def *def = sw->def;
+	if (WEIR_UNLIKELY(ts < sw->pane || ts >= sw->pane_end)) {
+		sw->first = weir_window_first(ts, def->size_ms, def->advance_ms, def->offset_ms);
+		sw->last = weir_window_last(ts, def->advance_ms, def->offset_ms);
+		/* Whole windows that overlap are told apart by panes nobody keeps: then nothing is remembered. */
+		bool single = weir_def_panes(def) || def->advance_ms == def->size_ms;
+		sw->pane = single ? weir_window_last(ts, sw->step, def->offset_ms) : 0;
+		sw->pane_end = single ? sw->pane + sw->step : 0;
+	}
+	*first = sw->first;
+	*last = sw->last;
+}
+
 /* One row whose windows may be closed in part, or that falls into several generations. */
 static void sweep_row(struct sweep *sw, uint16_t row, int64_t task_time)
 {
 	const struct weir_state_def *def = sw->def;
 	struct weir_slot *sl = sw->slots[sw->in->slot[row]];
-	int64_t ts = sw->in->time[row];
-	int64_t first = weir_window_first(ts, def->size_ms, def->advance_ms, def->offset_ms);
-	int64_t last = weir_window_last(ts, def->advance_ms, def->offset_ms);
+	int64_t ts = sw->in->time[row], first, last;
+	sweep_windows(sw, ts, &first, &last);
 	uint32_t missed = 0;
 	while (first <= last && weir_window_is_closed(first + def->size_ms, def->grace_ms, task_time)) {
 		first += def->advance_ms;
@@ -233,7 +250,7 @@ static void sweep_row(struct sweep *sw, uint16_t row, int64_t task_time)
 		sweep_flush(sw);
 		window_freeze(sl, task_time);
 	}
-	sweep_add(sw, sl, row, weir_window_last(ts, def->pane_ms, def->offset_ms), order);
+	sweep_add(sw, sl, row, sw->pane, order);
 }
 
 /* No row misses a window and each falls into one generation: the common path, without a division per row. */
@@ -265,6 +282,7 @@ void weir_window_apply(const struct weir_state_def *def, struct weir_slot *const
 	sw.out = out;
 	sw.step = weir_def_step(def);
 	sw.pr.ln.count = 0;
+	sw.pane = sw.pane_end = 0;
 	int64_t ts_min = INT64_MAX, ts_max = INT64_MIN;
 	for (uint32_t i = 0; i < count; i++) {
 		int64_t ts = in->time[rows[i]];
