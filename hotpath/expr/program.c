@@ -835,18 +835,14 @@ static void run_logic(struct weir_col *out, const struct weir_col *in, const str
 	uint32_t mask = in->is_const ? 0 : UINT32_MAX, n = 0, count = sel->count;
 	if (first)
 		weir_col_clear_nulls(out);
-	if (!in->has_null) {
+	if (!in->has_null &&
+	    !out->has_null) { /* all that are undecided hold the other value: the result is in's. No branches. */
 		for (uint32_t i = 0; i < count; i++) {
 			uint32_t r = sel->row[i];
 			uint8_t v = in->u8[r & mask];
-			bool stops = v == stop;
-			/* A NULL so far stays NULL unless decided now. */
-			if (first || stops)
-				out->u8[r] = v;
-			if (stops && out->has_null)
-				out->nulls[r >> 6] &= ~(UINT64_C(1) << (r & 63));
+			out->u8[r] = v;
 			to->row[n] = (uint16_t)r;
-			n += !stops;
+			n += v != stop;
 		}
 	} else {
 		for (uint32_t i = 0; i < count; i++) {
