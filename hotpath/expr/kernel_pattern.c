@@ -12,7 +12,7 @@
 
 /* -- LIKE -- */
 
-enum like_form { LIKE_EXACT, LIKE_PREFIX, LIKE_SUFFIX, LIKE_INFIX, LIKE_GENERAL };
+enum like_form { LIKE_EXACT, LIKE_PREFIX, LIKE_SUFFIX, LIKE_INFIX, LIKE_AROUND, LIKE_GENERAL };
 
 #define LIKE_ONE  256
 #define LIKE_MANY 257
@@ -22,6 +22,7 @@ struct like {
 	uint32_t count;
 	uint16_t *code;       /* bytes, LIKE_ONE, LIKE_MANY */
 	struct weir_str text; /* the bytes, for all forms but LIKE_GENERAL */
+	uint32_t prefix;      /* LIKE_AROUND: bytes before the % */
 };
 
 /* escape < 0: the implicit backslash, which before anything else stands for itself. code has room for pattern.bytes. */
@@ -63,6 +64,10 @@ static const char *like_compile(struct weir_str pattern, int escape, struct like
 		l->form = LIKE_SUFFIX;
 	else if (one == 0 && many == 2 && first && last)
 		l->form = LIKE_INFIX;
+	else if (one == 0 && many == 1)
+		l->form = LIKE_AROUND;
+	while (l->form == LIKE_AROUND && l->code[l->prefix] != LIKE_MANY)
+		l->prefix++;
 	return NULL;
 }
 
@@ -114,6 +119,10 @@ static bool like_match(const struct like *l, struct weir_str s)
 		return s.bytes >= t->bytes && memcmp(s.data + s.bytes - t->bytes, t->data, t->bytes) == 0;
 	case LIKE_INFIX:
 		return memmem(s.data, s.bytes, t->data, t->bytes) != NULL;
+	case LIKE_AROUND:
+		return s.bytes >= t->bytes && memcmp(s.data, t->data, l->prefix) == 0 &&
+		       memcmp(s.data + s.bytes - (t->bytes - l->prefix), t->data + l->prefix, t->bytes - l->prefix) ==
+			       0;
 	default:
 		return like_general(l, s);
 	}

@@ -313,9 +313,35 @@ static struct moment next_unit(struct moment m, enum weir_unit u)
 	return m;
 }
 
+/* Units of fixed length need no calendar; neighbours share one, so it divides only when one is left. */
+static void floor_fixed(struct weir_kernel *k, int64_t ticks)
+{
+	int64_t start = 0, end = 0;
+	WEIR_FOR_ROWS(k, r)
+	{
+		int64_t v = weir_arg_i64(k, 0, r), rest;
+		if (v < start || v >= end) {
+			rest = v % ticks;
+			if (__builtin_sub_overflow(v, rest < 0 ? rest + ticks : rest, &start) ||
+			    __builtin_add_overflow(start, ticks, &end)) {
+				start = end = 0;
+				weir_kernel_fail(k, r, WEIR_REASON_OVERFLOW, "date or time out of range");
+				continue;
+			}
+		}
+		k->out->i64[r] = start;
+	}
+}
+
 static void floor_ceil(struct weir_kernel *k, bool up)
 {
 	enum weir_unit u = unit_data(k);
+	const struct weir_type *t = &k->expr->type;
+	int64_t us = u == WEIR_UNIT_DAY ? DAY_US : unit_us(u), ticks = us / (1000 / weir_ticks_per_ms(t));
+	if (weir_kind_is_timestamp(t->kind) && ticks > 0 && !up) {
+		floor_fixed(k, ticks);
+		return;
+	}
 	WEIR_FOR_ROWS(k, r)
 	{
 		struct moment m = arg_moment(k, 0, r), low = floor_to(m, u);

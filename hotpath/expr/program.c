@@ -835,8 +835,8 @@ static void run_logic(struct weir_col *out, const struct weir_col *in, const str
 	uint32_t mask = in->is_const ? 0 : UINT32_MAX, n = 0, count = sel->count;
 	if (first)
 		weir_col_clear_nulls(out);
-	if (!in->has_null &&
-	    !out->has_null) { /* all that are undecided hold the other value: the result is in's. No branches. */
+	if (!in->has_null && !out->has_null) {
+		/* What is undecided holds the other value, so the result is in's: no branches. */
 		for (uint32_t i = 0; i < count; i++) {
 			uint32_t r = sel->row[i];
 			uint8_t v = in->u8[r & mask];

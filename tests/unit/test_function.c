@@ -104,7 +104,7 @@ static void test_strings(void **state)
 static void test_like_and_regex(void **state)
 {
 	(void)state;
-	CHECK({"'hello' LIKE 'hello'", "TRUE"}, {"'hello' LIKE 'he%'", "TRUE"}, {"'hello' LIKE '%lo'", "TRUE"}, {"'hello' LIKE '%ell%'", "TRUE"},
+	CHECK({"'hello' LIKE 'hello'", "TRUE"}, {"'hello' LIKE 'he%'", "TRUE"}, {"'hello' LIKE '%lo'", "TRUE"}, {"'hello' LIKE 'he%lo'", "TRUE"}, {"'helo' LIKE 'hel%lo'", "FALSE"}, {"'hexxx' LIKE 'he%lo'", "FALSE"}, {"'hello' LIKE '%ell%'", "TRUE"},
 	      {"'hello' LIKE 'h_llo'", "TRUE"}, {"'héllo' LIKE 'h_llo'", "TRUE"}, {"'hello' LIKE 'h%l%o'", "TRUE"}, {"'hello' LIKE 'H%'", "FALSE"},
 	      {"'' LIKE '%'", "TRUE"}, {"'' LIKE '_'", "FALSE"}, {"'a' LIKE ''", "FALSE"}, {"'100%' LIKE '100!%' ESCAPE '!'", "TRUE"},
 	      {"'100x' LIKE '100!%' ESCAPE '!'", "FALSE"}, {"'a_b' LIKE 'a\\_b'", "TRUE"}, {"'axb' LIKE 'a\\_b'", "FALSE"}, {"'a\\b' LIKE 'a\\b'", "TRUE"},
