@@ -395,6 +395,8 @@ static void publish_stats(struct weir_snapshot *sn)
 	for (uint32_t w = 0; w < sn->cf.worker_count; w++) {
 		const struct weir_counters *c = &sn->bundles[w]->counters;
 		sum.read += c->read;
+		sum.entered += c->entered;
+		sum.rejected_decode += c->rejected_decode;
 		sum.applied += c->applied;
 		sum.late += c->late;
 		sum.late_windows += c->late_windows;
@@ -406,6 +408,8 @@ static void publish_stats(struct weir_snapshot *sn)
 		entries += sn->bundles[w]->state_entries;
 		bytes += sn->bundles[w]->state_bytes;
 	}
+	/* Nothing is dropped without a counter. */
+	WEIR_DASSERT(sum.entered == sum.applied + sum.late + sum.filtered + (sum.rejected - sum.rejected_decode));
 	struct weir_snapshot_stats *st = &sn->stats;
 	atomic_store_explicit(&st->read, sum.read, memory_order_relaxed);
 	atomic_store_explicit(&st->applied, sum.applied, memory_order_relaxed);

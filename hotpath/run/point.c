@@ -56,9 +56,10 @@ static void level_begin(struct weir_worker *w, uint32_t level)
 static void hand_over(struct weir_worker *w, struct weir_bundle *b, struct weir_fragment *fr)
 {
 	struct weir_worker_state *st = w->st;
+	st->now->entered += (uint64_t)fr->rows.count * fr->branch_count;
 	for (uint32_t i = 0; i < fr->branch_count; i++) {
 		st->errors.count = 0;
-		st->counters.filtered += weir_fragment_run(fr, &st->fcf, i, &st->errors);
+		st->now->filtered += weir_fragment_run(fr, &st->fcf, i, &st->errors);
 		weir_worker_count_errors(w, b, w->cf.plan->stages[fr->stage].name, &st->errors, 0);
 	}
 	weir_worker_send_stage_fragment(w, fr);
@@ -82,7 +83,7 @@ static bool hand_on_closed(struct weir_worker *w, struct weir_bundle *b, bool cl
 			if (!pt->closed)
 				return true;
 			if (ps->def.kind == WEIR_STATE_SESSION)
-				st->counters.windows += weir_closed_count(pt->closed);
+				st->now->windows += weir_closed_count(pt->closed);
 			else
 				note_window(b, pt->stage, end);
 			if (st->has_stage_branch[pt->stage])
@@ -309,6 +310,17 @@ static void barrier(struct weir_worker *w, struct weir_bundle *b, uint64_t epoch
 	}
 }
 
+/* Every member is a count. */
+static struct weir_counters counters_sum(const struct weir_counters *a, const struct weir_counters *b)
+{
+	struct weir_counters sum = *a;
+	uint64_t *to = (uint64_t *)&sum;
+	_Static_assert(sizeof sum % sizeof *to == 0, "counters are 64-bit words");
+	for (size_t i = 0; i < sizeof sum / sizeof *to; i++)
+		to[i] += ((const uint64_t *)b)[i];
+	return sum;
+}
+
 static void point_finish(struct weir_worker *w, struct weir_bundle *b, struct weir_input *in)
 {
 	struct weir_worker_state *st = w->st;
@@ -318,7 +330,7 @@ static void point_finish(struct weir_worker *w, struct weir_bundle *b, struct we
 		barrier(w, b, in->epoch);
 	for (uint32_t p = 0; p < pl->partition_count; p++)
 		b->part_time[p] = weir_times_part(w->times, p);
-	b->counters = st->counters;
+	b->counters = counters_sum(&st->pending[st->pending_at].decoded, &st->applied_counts);
 	b->state_entries = 0;
 	uint64_t dirty = 0;
 	for (uint32_t s = 0; s < pl->stage_count; s++)

@@ -158,7 +158,10 @@ struct weir_slot_mark {
 	bool changed;
 };
 
+/* Conserved at every order point, summed over workers: read = sel + rejected_decode, and rows that entered branches =
+ * applied + late + filtered + what branches rejected (rejected - rejected_decode). */
 struct weir_counters {
+	uint64_t entered, rejected_decode;
 	uint64_t read, bytes, rejected, filtered, applied, late, late_windows, windows, results, agg_errors;
 	uint64_t by_reason[WEIR_REASON_COUNT];
 };

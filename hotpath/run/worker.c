@@ -111,6 +111,7 @@ enum weir_err weir_worker_create(struct weir_worker **out, const struct weir_wor
 	struct weir_worker_state *st = w->st = weir_xcalloc(1, sizeof *st);
 	st->fcf = (struct weir_fragment_conf){.plan = pl, .worker_count = cf->count, .routes = cf->routes};
 	const struct weir_route *rt = weir_routes_read(cf->routes);
+	st->now = &st->applied_counts;
 	st->inline_apply = cf->count == 1 || pl->route_direct;
 	rings_init(w, cf->fragments);
 	w->times = weir_times_create(pl);
@@ -291,8 +292,8 @@ static struct weir_bundle *bundle_next_point(struct weir_worker *w)
 void weir_worker_refuse(struct weir_worker *w, struct weir_bundle *b, const char *place, enum weir_reason reason,
 			const char *field, const char *detail)
 {
-	w->st->counters.rejected++;
-	w->st->counters.by_reason[reason]++;
+	w->st->now->rejected++;
+	w->st->now->by_reason[reason]++;
 	b->refusals++;
 	if (b->refusal_count < WEIR_REFUSALS_MAX)
 		b->refusal[b->refusal_count].reason = reason;
@@ -346,7 +347,7 @@ static void put_original(struct weir_worker *w, struct weir_bundle *b, const str
 			r->header_count + 5, r->timestamp,
 			(int32_t)(in->topic_partition % w->cf.outputs[output].partitions));
 	c->bytes = b->results.bytes - c->at;
-	w->st->counters.results++;
+	w->st->now->results++;
 	weir_buf_fini(&h);
 }
 
@@ -392,12 +393,14 @@ static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
 	const struct weir_plan_scan *sc = &pl->scans[fr->scan];
 	struct weir_bundle *b = st->current;
 	weir_fragment_decode(fr, pl);
-	st->counters.read += fr->input->count;
+	st->now->read += fr->input->count;
 	if (fr->errors.count)
 		refuse_records(w, b, fr, &fr->errors, 0, sc->name);
+	st->now->rejected_decode += fr->errors.count;
+	st->now->entered += (uint64_t)fr->sel.count * sc->branch_count;
 	for (uint32_t i = 0; i < fr->branch_count; i++) {
 		st->errors.count = 0;
-		st->counters.filtered += weir_fragment_run(fr, &st->fcf, i, &st->errors);
+		st->now->filtered += weir_fragment_run(fr, &st->fcf, i, &st->errors);
 		if (st->errors.count)
 			refuse_records(w, b, fr, &st->errors, 0,
 				       pl->stages[pl->branches[fr->branches[i].branch].target].name);
@@ -409,8 +412,8 @@ static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
 		size_t at = b->results.bytes;
 		struct weir_tail_done done = weir_tail_stream(tl, fr->col_ptrs, &fr->sel, fr->time,
 							      fr->input->partition, &fr->scratch, &b->results);
-		st->counters.filtered += done.filtered;
-		st->counters.applied += done.results;
+		st->now->filtered += done.filtered;
+		st->now->applied += done.results;
 		if (done.results) {
 			struct weir_chunk *c = weir_bundle_chunk(b);
 			c->output = pl->branches[sc->branches[i]].target;
@@ -420,7 +423,7 @@ static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
 			c->results = done.results;
 			c->at = at;
 			c->bytes = b->results.bytes - at;
-			st->counters.results += done.results;
+			st->now->results += done.results;
 		}
 		if (done.errors->count)
 			refuse_records(w, b, fr, done.errors, 0, pl->sinks[pl->branches[sc->branches[i]].target].name);
@@ -445,7 +448,7 @@ void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uin
 		st->rows_stage = stage;
 	}
 	while (weir_slot_changes(w->slots[stage][slot], &st->rows)) {
-		st->counters.agg_errors += st->rows.agg_errors;
+		st->now->agg_errors += st->rows.agg_errors;
 		for (uint32_t i = 0; i < ps->branch_count; i++) {
 			struct weir_tail *tl = st->tails[ps->branches[i]];
 			if (!tl)
@@ -463,7 +466,7 @@ void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uin
 				c->results = done.results;
 				c->at = at;
 				c->bytes = b->results.bytes - at;
-				st->counters.results += done.results;
+				st->now->results += done.results;
 			}
 			weir_worker_count_errors(w, b, ps->name, done.errors, 0);
 		}
@@ -495,7 +498,7 @@ static void put_late_row(struct weir_worker *w, struct weir_bundle *b, const str
 			(struct weir_slice){h.data, h.bytes}, 4, fr->rows.time[row],
 			(int32_t)(fr->slot % w->cf.outputs[output].partitions));
 	c->bytes = b->results.bytes - c->at;
-	w->st->counters.results++;
+	w->st->now->results++;
 	weir_buf_fini(&h);
 	weir_buf_fini(&value);
 }
@@ -504,8 +507,8 @@ static void count_late(struct weir_worker *w, struct weir_bundle *b, const struc
 {
 	struct weir_worker_state *st = w->st;
 	const struct weir_scan_policy *policy = &w->cf.policies[fr->input ? fr->scan : 0];
-	st->counters.late += st->applied.late;
-	st->counters.by_reason[WEIR_REASON_LATE] += st->applied.late;
+	st->now->late += st->applied.late;
+	st->now->by_reason[WEIR_REASON_LATE] += st->applied.late;
 	for (uint32_t i = 0; i < st->applied.late && policy->late >= 0; i++) {
 		if (fr->input)
 			put_original(w, b, fr->input, st->applied.late_row[i], (uint32_t)policy->late, stage + 1, 0,
@@ -526,8 +529,8 @@ void weir_worker_apply_rows(struct weir_worker *w, struct weir_bundle *b, const 
 	bool each = def->changes && !w->cf.emit_coalesce;
 	for (uint32_t i = 0; i < count; i += each ? 1 : count) {
 		weir_state_apply(def, w->slots[stage], keyed, rows + i, each ? 1 : count, clock, &st->applied);
-		st->counters.applied += st->applied.applied;
-		st->counters.late_windows += st->applied.late_windows;
+		st->now->applied += st->applied.applied;
+		st->now->late_windows += st->applied.late_windows;
 		if (st->applied.late)
 			count_late(w, b, fr, stage);
 		if (each)
@@ -690,6 +693,7 @@ static bool decode_step(struct weir_worker *w)
 		struct pending *pd = &st->pending[(st->pending_at + st->pending_count++) % WORKER_PENDING_MAX];
 		pd->input = in;
 		pd->bundle = NULL;
+		pd->decoded = st->decoded;
 		if (in->kind == WEIR_INPUT_POINT) {
 			pd->bundle = st->current;
 			st->current = NULL;
@@ -706,7 +710,9 @@ static bool decode_step(struct weir_worker *w)
 	fr->input = in;
 	fr->seq = in->seq;
 	fr->part = in->part;
+	st->now = &st->decoded;
 	run_stage0(w, fr);
+	st->now = &st->applied_counts;
 	atomic_store_explicit(&w->building_bytes, st->current->results.bytes, memory_order_relaxed);
 	if (st->inline_apply) {
 		apply_scan_fragment(w, st->current, fr);

@@ -51,12 +51,12 @@ struct weir_worker {
 	struct weir_times *times;
 	struct weir_slot ***slots; /* [stage][slot], NULL where another worker owns it */
 	struct weir_arena *arena;
-	_Atomic uint64_t state_bytes;  /* @writer worker @reader io, any: of its arena */
-	_Atomic uint64_t bundle_bytes; /* @writer worker @reader io: results and deltas of bundles not yet written */
+	_Atomic uint64_t state_bytes;    /* @writer worker @reader io, any: of its arena */
+	_Atomic uint64_t bundle_bytes;   /* @writer worker @reader io: results and deltas of bundles not yet written */
 	_Atomic uint64_t building_bytes; /* @writer worker @reader io: results of the bundle that is being filled */
 	_Atomic uint64_t dirty_bytes;    /* @writer worker @reader io: what the next barrier has to write, about */
-	_Atomic bool done;             /* the last order point has been handed over and come back */
-	struct weir_worker_state *st;  /* the rest: worker.c */
+	_Atomic bool done;               /* the last order point has been handed over and come back */
+	struct weir_worker_state *st;    /* the rest: worker.c */
 };
 
 /* @thread init */

@@ -10,7 +10,8 @@ enum { WORKER_PENDING_MAX = 64 };
 /* A control input that waits for its turn by seq, with the bundle that results up to it belong to. */
 struct pending {
 	struct weir_input *input;
-	struct weir_bundle *bundle; /* POINT only */
+	struct weir_bundle *bundle;   /* POINT only */
+	struct weir_counters decoded; /* up to this control */
 };
 
 /* Where the running order point stands: every step goes on from here. */
@@ -60,7 +61,10 @@ struct weir_worker_state {
 	uint32_t rows_stage;
 	struct weir_applied applied;
 	struct weir_row_errors errors;
-	struct weir_counters counters;
+	/* What stage 0 counted, which may be ahead of the order point that runs, and the rest; now is the one in use.
+	 */
+	struct weir_counters decoded, applied_counts;
+	struct weir_counters *now;
 	struct weir_keyed *guarded; /* future guard: a fragment's rows as judged here */
 	uint16_t *guarded_rows;
 	struct weir_encoder **late_encoder; /* per stage that feeds another: its rows as JSON, for late.topic */
