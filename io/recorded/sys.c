@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 int (*weir_sys_hook)(enum weir_sys_op op, const char *path, size_t *bytes);
@@ -77,6 +78,24 @@ int weir_sys_sync(int fd, const char *path)
 	if (error != 0)
 		return error == WEIR_SYS_SKIP ? 0 : error;
 	return fdatasync(fd) != 0 ? errno : 0;
+}
+
+int weir_sys_sync_fs(int fd, const char *path)
+{
+	int error = hook(WEIR_SYS_SYNC_FS, path, NULL);
+	if (error != 0)
+		return error == WEIR_SYS_SKIP ? 0 : error;
+	return syncfs(fd) != 0 ? errno : 0;
+}
+
+bool weir_sys_sync_fs_reports(void)
+{
+	struct utsname un;
+	if (uname(&un) != 0)
+		return false;
+	char *end;
+	unsigned long major = strtoul(un.release, &end, 10), minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+	return major > 5 || (major == 5 && minor >= 8);
 }
 
 int weir_sys_sync_folder(const char *path)

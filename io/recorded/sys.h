@@ -9,7 +9,8 @@ enum weir_sys_op {
 	WEIR_SYS_CREATE,
 	WEIR_SYS_MKDIR,
 	WEIR_SYS_WRITE,
-	WEIR_SYS_SYNC,
+	WEIR_SYS_SYNC,    /* one file or folder */
+	WEIR_SYS_SYNC_FS, /* everything on a file system */
 	WEIR_SYS_RENAME,
 	WEIR_SYS_UNLINK,
 	WEIR_SYS_TRUNCATE
@@ -24,7 +25,9 @@ int weir_sys_create(const char *path, int *fd);   /* O_RDWR | O_CREAT, close-on-
 int weir_sys_mkdir(const char *path, bool *made); /* one level; *made: it was not there before */
 int weir_sys_write(int fd, const char *path, const void *data, size_t bytes, uint64_t position); /* the whole of it */
 int weir_sys_sync(int fd, const char *path);                                                     /* fdatasync */
-int weir_sys_sync_folder(const char *path); /* fsync of a folder: its names are durable */
+int weir_sys_sync_fs(int fd, const char *path); /* syncfs: all of fd's file system */
+bool weir_sys_sync_fs_reports(void);            /* whether that says when a write failed (Linux 5.8 on) */
+int weir_sys_sync_folder(const char *path);     /* fsync of a folder: its names are durable */
 int weir_sys_rename(const char *from, const char *to);
 int weir_sys_unlink(const char *path); /* absent is fine */
 int weir_sys_rmdir(const char *path);  /* absent or not empty is fine */

@@ -228,6 +228,13 @@ enum weir_err weir_appender_sync(struct weir_appender *ap, struct weir_diag **dg
 	return WEIR_OK;
 }
 
+void weir_appender_synced(struct weir_appender *ap)
+{
+	index_flush(ap);
+	ap->data_dirty = false;
+	ap->names_dirty = false;
+}
+
 uint64_t weir_appender_bytes(const struct weir_appender *ap)
 {
 	uint64_t bytes = 0;

@@ -47,6 +47,8 @@ WEIR_MUST_CHECK enum weir_err weir_appender_cut(struct weir_appender *ap, struct
 void weir_appender_sync_start(struct weir_appender *ap);
 /* Makes what was written durable, file names included. */
 WEIR_MUST_CHECK enum weir_err weir_appender_sync(struct weir_appender *ap, struct weir_diag **dg);
+/* The same has happened to it by a sync of its whole file system. */
+void weir_appender_synced(struct weir_appender *ap);
 /* Bytes of all segments. */
 uint64_t weir_appender_bytes(const struct weir_appender *ap);
 

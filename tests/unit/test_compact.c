@@ -146,7 +146,7 @@ static int no_sync(enum weir_sys_op op, const char *path, size_t *bytes)
 {
 	(void)path;
 	(void)bytes;
-	return op == WEIR_SYS_SYNC ? WEIR_SYS_SKIP : 0;
+	return op == WEIR_SYS_SYNC || op == WEIR_SYS_SYNC_FS ? WEIR_SYS_SKIP : 0;
 }
 
 /* Numbers that are used again, as packs and markers are: 10,000 epochs stay within live + slack. */

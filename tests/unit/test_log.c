@@ -304,7 +304,7 @@ static int no_sync(enum weir_sys_op op, const char *path, size_t *bytes)
 {
 	(void)path;
 	(void)bytes;
-	return op == WEIR_SYS_SYNC ? WEIR_SYS_SKIP : 0;
+	return op == WEIR_SYS_SYNC || op == WEIR_SYS_SYNC_FS ? WEIR_SYS_SKIP : 0;
 }
 
 static long stop_at, stop_seen;
@@ -315,7 +315,7 @@ static int stop_hook(enum weir_sys_op op, const char *path, size_t *bytes)
 	(void)path;
 	stop_seen++;
 	if (stop_seen < stop_at)
-		return op == WEIR_SYS_SYNC ? WEIR_SYS_SKIP : 0;
+		return op == WEIR_SYS_SYNC || op == WEIR_SYS_SYNC_FS ? WEIR_SYS_SKIP : 0;
 	if (op == WEIR_SYS_WRITE)
 		*bytes = stop_half && stop_seen == stop_at ? *bytes / 2 : 0;
 	return EIO; /* from here on nothing has an effect: as if the process were gone */
@@ -469,6 +469,9 @@ static int order_hook(enum weir_sys_op op, const char *path, size_t *bytes)
 	(void)bytes;
 	if (op == WEIR_SYS_WRITE && strstr(path, ".index") == NULL && written_count < 256)
 		snprintf(written[written_count++], sizeof written[0], "%s", path);
+	if (op == WEIR_SYS_SYNC_FS)
+		for (int i = 0; i < written_count; i++)
+			written[i][0] = '\1';
 	if (op == WEIR_SYS_SYNC)
 		for (int i = 0; i < written_count; i++)
 			if (strncmp(written[i], path, strlen(written[i])) == 0)

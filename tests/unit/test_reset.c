@@ -102,7 +102,7 @@ static int stop_hook(enum weir_sys_op op, const char *path, size_t *bytes)
 {
 	(void)path;
 	(void)bytes;
-	return ++calls >= stop_at ? EIO : op == WEIR_SYS_SYNC ? WEIR_SYS_SKIP : 0;
+	return ++calls >= stop_at ? EIO : op == WEIR_SYS_SYNC || op == WEIR_SYS_SYNC_FS ? WEIR_SYS_SKIP : 0;
 }
 
 /* Interrupted anywhere, it can be run again. */
