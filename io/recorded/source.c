@@ -23,8 +23,9 @@ struct part {
 	struct weir_reader rd;
 	uint32_t topic;
 	uint32_t partition;
-	int watch;  /* inotify descriptor of its folder, -1: none yet */
-	bool dirty; /* something happened to its files */
+	int64_t start; /* where the startup mode begins */
+	int watch;     /* inotify descriptor of its folder, -1: none yet */
+	bool dirty;    /* something happened to its files */
 	int64_t checked_ms;
 };
 struct source {
@@ -157,7 +158,7 @@ static enum weir_err source_seek(struct weir_stream_log *sl, uint32_t p, int64_t
 static void source_range(struct weir_stream_log *sl, uint32_t p, int64_t *first, int64_t *end)
 {
 	struct weir_reader *rd = &source_of(sl)->parts[p].rd;
-	*first = weir_reader_first(rd);
+	*first = weir_max_i64(weir_reader_first(rd), source_of(sl)->parts[p].start);
 	*end = weir_min_i64(weir_reader_end(rd), rd->bound_offset);
 }
 
@@ -308,6 +309,7 @@ static enum weir_err part_start(struct part *pt, const struct weir_recorded_sour
 	}
 	if (err == WEIR_OK)
 		err = weir_reader_seek(rd, start, dg);
+	pt->start = start;
 	rd->bound_offset = bound;
 	return err;
 }

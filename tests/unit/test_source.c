@@ -271,6 +271,10 @@ static void test_starts_and_bounds(void **state)
 	struct weir_diag *dg = NULL;
 	make_topic(dir, "t", 20, 6, WEIR_CODEC_LZ4);
 	struct weir_stream_log *sl = OPEN(dir, "t", .startup = WEIR_STARTUP_TIMESTAMP, .startup_ts = 1075);
+	int64_t first, end;
+	sl->ops->range(sl, 0, &first, &end);
+	assert_int_equal(first, 8);
+	assert_int_equal(end, 20);
 	assert_string_equal(drain_offsets(sl, 0, WEIR_POLL_BOUND), "8 9 10 11 12 13 14 15 16 17 18 19");
 	sl->ops->close(sl);
 	sl = OPEN(dir, "t", .startup = WEIR_STARTUP_OFFSETS,
@@ -281,7 +285,6 @@ static void test_starts_and_bounds(void **state)
 	assert_string_equal(drain_offsets(sl, 0, WEIR_POLL_BOUND), "");
 	sl->ops->close(sl);
 	sl = OPEN(dir, "t", .bounded = WEIR_STARTUP_TIMESTAMP, .bounded_ts = 1080);
-	int64_t first, end;
 	sl->ops->range(sl, 0, &first, &end);
 	assert_int_equal(first, 0);
 	assert_int_equal(end, 8);
