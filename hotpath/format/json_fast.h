@@ -3,8 +3,9 @@
  *
  * Cost (AVX2, order document of six members, three of them wanted): see bench_json --instructions.
  * Reads go at most WEIR_PAYLOAD_PAD beyond the end: p <= end before each value, a value's blocks start at or before
- * the end, and the fixed bytes behind a string start less than JSON_BLOCK beyond it. The layout's last step demands
- * that the document ends exactly where its bytes do, so whatever was read beyond the end can only make it fail. */
+ * the end, and the fixed bytes behind a value start less than 32 bytes beyond it (foretold lengths are shorter, and
+ * with blocks of 64 bytes a string that ends beyond the end is given up at once). The layout's last step demands that
+ * the document ends exactly where its bytes do, so whatever was read beyond the end can only make it fail. */
 
 _Static_assert((JSON_BLOCK <= 32 && 31 + WEIR_JSON_FIXED_BYTES <= WEIR_PAYLOAD_PAD) || JSON_BLOCK == 64,
 	       "over-reads stay in the pad");
@@ -179,7 +180,7 @@ JSON_FN WEIR_NOINLINE uint32_t decode_run(struct weir_json *js, struct weir_json
 	/* Payloads of a batch mostly follow each other in memory; about five records ahead. */
 	enum { AHEAD_BYTES = 640 };
 	if (l->bound_call != js->call)
-		weir_json_bind(js, l, code, code_foretold, JSON_BLOCK);
+		weir_json_bind(js, l, code, code_foretold, JSON_BLOCK < 32 ? JSON_BLOCK : 32); /* over-reads, above */
 	const size_t data_at = js->on_key ? offsetof(struct weir_record, key) : offsetof(struct weir_record, value);
 	const size_t bytes_at =
 		js->on_key ? offsetof(struct weir_record, key_bytes) : offsetof(struct weir_record, value_bytes);

@@ -249,7 +249,7 @@ const uint8_t *weir_json_utf8_end(struct weir_json *js, const uint8_t *s);
 /* json_layout.c: learns from the record that the general parser has just accepted. */
 void weir_json_layouts_init(struct weir_json *js);
 /* Sets the steps' code (by enum weir_json_step_op) and columns for this call. code_foretold: for values of a foretold
- * length, NULL where there is none; lengths below block_bytes can be. */
+ * length, NULL where there is none; strings shorter than block_bytes can be. */
 void weir_json_bind(struct weir_json *js, struct weir_json_layout *l, const void *const *code,
 		    const void *const *code_foretold, uint32_t block_bytes);
 /* A value was not of the foretold length but of this. */

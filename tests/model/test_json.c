@@ -106,8 +106,8 @@ static void make_value(struct maker *m, int depth);
 
 static void make_object(struct maker *m, int depth)
 {
-	static const char *const names[] = {"s",     "i",       "f",       "b", "o",        "l", "x",
-					    "other", "d", "n", "t", "\\u0073", "\\u0069", "",  "\xc3\xa9", "i "};
+	static const char *const names[] = {"s", "i", "f", "b",       "o",       "l", "x",        "other",
+					    "d", "n", "t", "\\u0073", "\\u0069", "",  "\xc3\xa9", "i "};
 	put(m, "{");
 	space(m);
 	for (uint32_t n = pick(m, 8), first = 1; n > 0; n--, first = 0) {
