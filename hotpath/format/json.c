@@ -18,6 +18,8 @@
 #include "hotpath/format/json_private.h"
 #include "hotpath/format/number.h"
 
+/* Best first. AVX-512 comes behind AVX2: ids and names fit 32 bytes, and on orders it is some 5 % slower (bench_json).
+ */
 static const struct weir_json_variant *const variants[] = {
 #if defined(__x86_64__)
 	&weir_json_avx2,
