@@ -794,12 +794,3 @@ enum weir_err weir_reader_refresh(struct weir_reader *rd, struct weir_segs *ss, 
 	file_close(rd);
 	return weir_reader_seek(rd, rd->next_offset, dg);
 }
-
-void weir_reader_progress(const struct weir_reader *rd, uint64_t *done, uint64_t *total)
-{
-	*done = *total = 0;
-	for (uint32_t i = 0; i < rd->ss.count; i++) {
-		*total += rd->ss.seg[i].size;
-		*done += i < rd->seg ? rd->ss.seg[i].size : i == rd->seg ? rd->at : 0;
-	}
-}

@@ -56,7 +56,6 @@ struct weir_reader {
 	int64_t batch_end;    /* offset after the last batch that was passed; 0 after a seek */
 	int64_t bound_offset; /* records from it on are not delivered; INT64_MAX: the files' end */
 	bool ended;           /* an open transaction or a torn end: nothing more in this run (bounded) */
-	bool warned_torn;
 
 	bool head_ready;
 	struct weir_stored head;       /* the batch at `at`, which has something to deliver */
@@ -92,7 +91,5 @@ WEIR_MUST_CHECK enum weir_err weir_reader_find_time(struct weir_reader *rd, int6
 int64_t weir_reader_first(const struct weir_reader *rd);
 /* Offset after the last batch, by headers alone. */
 int64_t weir_reader_end(struct weir_reader *rd);
-/* Bytes from the start of the first segment to the reader's place, and of all segments. */
-void weir_reader_progress(const struct weir_reader *rd, uint64_t *done, uint64_t *total);
 
 #endif

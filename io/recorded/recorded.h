@@ -28,8 +28,9 @@ struct weir_recorded_source_spec {
 	bool open_transaction_abort; /* scan.end-of-file = abort */
 	bool read_uncommitted;       /* properties.isolation.level, and dump --uncommitted */
 	bool ignore_commit_file;     /* dump --uncommitted: read past the committed length */
-	uint32_t batch_bytes_max;    /* inflated; 0: 64 MiB */
-	uint32_t record_bytes_max;   /* 0: 16 MiB */
+	uint32_t batch_bytes_max;    /* stored, and inflated; 0: 64 MiB. Larger batches are WEIR_E_CONF, or skipped as damaged */
+	uint32_t record_bytes_max;   /* 0: 16 MiB; not looked at here: records are there once their batch is, whoever decodes
+	                              * them refuses larger ones one by one */
 };
 WEIR_MUST_CHECK enum weir_err weir_recorded_source_open(struct weir_stream_log **out,
 							const struct weir_recorded_source_spec *spec,
@@ -47,6 +48,8 @@ WEIR_MUST_CHECK enum weir_err weir_recorded_log_open(struct weir_log **out, cons
 						     struct weir_diag **dg);
 
 /* ---- writing one topic outside any application (gen, tests): no commit file, read whole by readers ---- */
+/* A topic that is there is appended to; one that an application's commit file lists is refused. A stored batch ends at
+ * 64 KiB uncompressed or at a cut, a segment at 1 GiB. */
 struct weir_topic_writer;
 WEIR_MUST_CHECK enum weir_err weir_topic_writer_open(struct weir_topic_writer **out, const char *path,
 						     const char *topic, uint32_t partitions, enum weir_codec codec,
