@@ -326,10 +326,11 @@ static bool names_topic(const char *list, const char *topic)
 	return false;
 }
 
-enum weir_err weir_driver_push(struct weir_driver *dr, const char *topic, struct weir_slice key,
-			       struct weir_slice value, int64_t timestamp_ms, struct weir_diag **diag)
+enum weir_err weir_driver_push_record(struct weir_driver *dr, const char *topic,
+				      const struct weir_driver_record *record, struct weir_diag **diag)
 {
 	struct weir_core *co = &dr->core;
+	struct weir_slice key = record->key, value = record->value;
 	bool found = false;
 	if (dr->ended)
 		return weir_diag_set(diag, WEIR_E_STOPPED, "the input has ended");
@@ -338,20 +339,31 @@ enum weir_err weir_driver_push(struct weir_driver *dr, const char *topic, struct
 		if (!names_topic(ms->topic, topic))
 			continue;
 		found = true;
-		size_t bytes = (key.data ? key.bytes : 0) + (value.data ? value.bytes : 0);
+		size_t bytes = (key.data ? key.bytes : 0) + (value.data ? value.bytes : 0) + record->headers_bytes;
 		struct memory_record *mr = weir_xcalloc(1, sizeof *mr + bytes + WEIR_PAYLOAD_PAD);
 		uint8_t *at = mr->bytes;
 		mr->r.key = put(&at, key.data, key.bytes);
 		mr->r.key_bytes = key.data ? (uint32_t)key.bytes : 0;
+		if (record->headers_bytes != 0)
+			mr->r.headers = put(&at, record->headers, record->headers_bytes);
+		mr->r.headers_bytes = (uint32_t)record->headers_bytes;
+		mr->r.header_count = record->header_count;
 		mr->r.value = put(&at, value.data, value.bytes);
 		mr->r.value_bytes = value.data ? (uint32_t)value.bytes : 0;
 		mr->r.offset = ms->next_offset++;
-		mr->r.timestamp = timestamp_ms;
+		mr->r.timestamp = record->timestamp_ms;
 		ms->waiting = mr;
 	}
 	if (!found)
 		return weir_diag_set(diag, WEIR_E_CONF, "no source reads topic %s", topic);
 	return point(dr, WEIR_TIME_UNSET, false, false, diag);
+}
+
+enum weir_err weir_driver_push(struct weir_driver *dr, const char *topic, struct weir_slice key,
+			       struct weir_slice value, int64_t timestamp_ms, struct weir_diag **diag)
+{
+	struct weir_driver_record record = {.key = key, .value = value, .timestamp_ms = timestamp_ms};
+	return weir_driver_push_record(dr, topic, &record, diag);
 }
 
 enum weir_err weir_driver_advance(struct weir_driver *dr, int64_t ms, struct weir_diag **diag)

@@ -107,7 +107,7 @@ struct weir_driver;
 /* Takes tp and cf whether it succeeds or not. Every table's topic is a virtual one of one partition. */
 WEIR_API WEIR_MUST_CHECK enum weir_err weir_driver_create(struct weir_driver **out, struct weir_topology *tp,
 							  struct weir_conf *cf, struct weir_diag **diag);
-/* One record; key and value data NULL: a Kafka null. headers may be NULL. Its results can be popped at once. */
+/* One record; key and value data NULL: a Kafka null. Its results can be popped at once. */
 WEIR_API WEIR_MUST_CHECK enum weir_err weir_driver_push(struct weir_driver *dr, const char *topic,
 							struct weir_slice key, struct weir_slice value,
 							int64_t timestamp_ms, struct weir_diag **diag);
@@ -123,6 +123,10 @@ struct weir_driver_record {
 	size_t headers_bytes;
 	uint32_t header_count;
 };
+/* The same for a record with headers. Everything is copied. */
+WEIR_API WEIR_MUST_CHECK enum weir_err weir_driver_push_record(struct weir_driver *dr, const char *topic,
+							       const struct weir_driver_record *record,
+							       struct weir_diag **diag);
 /* The next result of topic, in order: 1, or 0 when there is none. */
 WEIR_API int weir_driver_pop(struct weir_driver *dr, const char *topic, struct weir_driver_record *out);
 /* The counters of a driver, as weir_engine_stats. */

@@ -169,7 +169,7 @@ struct weir_counters {
 /* Where a record was refused, for the log; the first few of an order point. */
 struct weir_refusal {
 	enum weir_reason reason;
-	char text[232];
+	char text[512];
 };
 enum { WEIR_REFUSALS_MAX = 4 };
 

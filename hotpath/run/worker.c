@@ -322,7 +322,8 @@ static void put_header(struct weir_buf *b, const char *name, const char *value)
 /* The original record with weir's headers behind its own, as one chunk of `output`. Cold: bad and late records are few.
  */
 static void put_original(struct weir_worker *w, struct weir_bundle *b, const struct weir_input *in, uint32_t row,
-			 uint32_t output, uint32_t stage, uint32_t slot, const char *reason, const char *stage_name)
+			 uint32_t output, uint32_t stage, uint32_t slot, const char *reason, const char *detail,
+			 const char *stage_name)
 {
 	const struct weir_record *r = &in->records[row];
 	struct weir_buf h = {0};
@@ -335,6 +336,8 @@ static void put_original(struct weir_worker *w, struct weir_bundle *b, const str
 	snprintf(number, sizeof number, "%lld", (long long)r->offset);
 	put_header(&h, "weir-error-offset", number);
 	put_header(&h, "weir-error-stage", stage_name);
+	if (detail)
+		put_header(&h, "weir-error-detail", detail);
 	struct weir_chunk *c = weir_bundle_chunk(b);
 	c->output = output;
 	c->stage = stage;
@@ -344,11 +347,35 @@ static void put_original(struct weir_worker *w, struct weir_bundle *b, const str
 	c->results = 1;
 	weir_result_put(&b->results, (struct weir_slice){r->key, r->key_bytes},
 			(struct weir_slice){r->value, r->value_bytes}, (struct weir_slice){h.data, h.bytes},
-			r->header_count + 5, r->timestamp,
+			r->header_count + 5 + (detail != NULL), r->timestamp,
 			(int32_t)(in->topic_partition % w->cf.outputs[output].partitions));
 	c->bytes = b->results.bytes - c->at;
 	w->st->now->results++;
 	weir_buf_fini(&h);
+}
+
+/* At most 64 bytes of the payload around the fault, escaped, into `to`. */
+static void quote_payload(char *to, size_t room, const struct weir_record *r, uint32_t at)
+{
+	enum { QUOTED = 64, BEFORE = 32 };
+	const uint8_t *p = r->value;
+	uint32_t from = at != UINT32_MAX && at > BEFORE ? at - BEFORE : 0;
+	uint32_t left = p && from < r->value_bytes ? r->value_bytes - from : 0;
+	size_t n = 0;
+	if (room != 0)
+		*to = 0;
+	for (uint32_t i = from; i < from + (left < QUOTED ? left : QUOTED) && n + 5 < room; i++)
+		n += (size_t)snprintf(to + n, room - n, p[i] < 0x20 || p[i] > 0x7e ? "\\x%02x" : "%c", p[i]);
+}
+
+/* `field amount DECIMAL(12,2): ` where the plan knows the column. Returns the length. */
+static size_t put_field(char *to, size_t room, const struct weir_plan_scan *sc, const char *field)
+{
+	char type[64] = "";
+	for (uint32_t i = 0; i < sc->column_count && !type[0]; i++)
+		if (strcmp(sc->column_names[i], field) == 0)
+			weir_type_text(&sc->column_types[i], type, sizeof type);
+	return (size_t)snprintf(to, room, "field %.80s%s%.60s: ", field, type[0] ? " " : "", type);
 }
 
 static void refuse_records(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr,
@@ -359,19 +386,25 @@ static void refuse_records(struct weir_worker *w, struct weir_bundle *b, const s
 	for (uint32_t i = from; i < errors->count; i++) {
 		const struct weir_row_error *e = &errors->e[i];
 		const struct weir_record *r = &in->records[e->row];
-		char place[160];
+		char place[160], detail[320], quoted[5 * 64], text[sizeof detail + sizeof quoted];
+		size_t n = 0;
+		snprintf(place, sizeof place, "%s-%u offset %lld", in->topic, in->topic_partition,
+			 (long long)r->offset);
+		detail[0] = 0;
+		if (e->field)
+			n = put_field(detail, sizeof detail, &w->cf.plan->scans[fr->scan], e->field);
+		if (e->detail)
+			n += (size_t)snprintf(detail + n, sizeof detail - n, "%.120s", e->detail);
 		if (e->at != UINT32_MAX)
-			snprintf(place, sizeof place, "%s-%u offset %lld byte %u", in->topic, in->topic_partition,
-				 (long long)r->offset, e->at);
-		else
-			snprintf(place, sizeof place, "%s-%u offset %lld", in->topic, in->topic_partition,
-				 (long long)r->offset);
+			snprintf(detail + n, sizeof detail - n, " at byte %u", e->at);
+		quote_payload(quoted, sizeof quoted, r, e->at);
+		snprintf(text, sizeof text, "%s%s%s", detail, quoted[0] ? ": " : "", quoted);
 		if (policy->errors == WEIR_ERRORS_FAIL)
 			b->fail = true;
-		weir_worker_refuse(w, b, place, e->reason, e->field, e->detail);
+		weir_worker_refuse(w, b, place, e->reason, NULL, text);
 		if (policy->errors == WEIR_ERRORS_DEAD_LETTER && policy->dead_letter >= 0)
 			put_original(w, b, in, e->row, (uint32_t)policy->dead_letter, 0, fr->part,
-				     weir_reason_name(e->reason), stage_name);
+				     weir_reason_name(e->reason), detail[0] ? detail : NULL, stage_name);
 	}
 }
 
@@ -512,7 +545,7 @@ static void count_late(struct weir_worker *w, struct weir_bundle *b, const struc
 	for (uint32_t i = 0; i < st->applied.late && policy->late >= 0; i++) {
 		if (fr->input)
 			put_original(w, b, fr->input, st->applied.late_row[i], (uint32_t)policy->late, stage + 1, 0,
-				     "late", w->cf.plan->stages[stage].name);
+				     "late", NULL, w->cf.plan->stages[stage].name);
 		else
 			put_late_row(w, b, fr, st->applied.late_row[i], (uint32_t)policy->late, stage);
 	}

@@ -59,10 +59,11 @@ static enum weir_err load_records(struct weir_case_record **out, uint32_t *count
 static enum weir_err load_case(struct weir_case *tc, struct weir_mem *mem, const char *file, const struct weir_node *nd,
 			       struct weir_diag **dg)
 {
-	static const char *const known[] = {"name", "inputs", "outputs", "order", "late", "advance_to"};
+	static const char *const known[] = {"name", "inputs", "outputs", "order", "late", "rejected", "advance_to"};
 	const struct weir_node *name = weir_node_get(nd, "name");
 	const struct weir_node *order = weir_node_get(nd, "order");
 	const struct weir_node *late = weir_node_get(nd, "late");
+	const struct weir_node *rejected = weir_node_get(nd, "rejected");
 	const struct weir_node *advance = weir_node_get(nd, "advance_to");
 	if (nd->kind != WEIR_NODE_OBJECT)
 		return weir_diag_set(dg, WEIR_E_CONF, "%s: a test is an object with inputs and outputs", file);
@@ -81,6 +82,10 @@ static enum weir_err load_case(struct weir_case *tc, struct weir_mem *mem, const
 	if (late != NULL && !weir_node_int(late, &tc->late))
 		return weir_diag_set(dg, WEIR_E_CONF, "%s: late %.*s is no integer", file, (int)late->bytes,
 				     late->text);
+	tc->rejected = -1;
+	if (rejected != NULL && !weir_node_int(rejected, &tc->rejected))
+		return weir_diag_set(dg, WEIR_E_CONF, "%s: rejected %.*s is no integer", file, (int)rejected->bytes,
+				     rejected->text);
 	tc->has_advance = advance != NULL;
 	if (advance != NULL && !weir_node_int(advance, &tc->advance_to))
 		return weir_diag_set(dg, WEIR_E_CONF, "%s: advance_to %.*s is no integer", file, (int)advance->bytes,
@@ -144,6 +149,7 @@ enum weir_err weir_suite_load_ksql(struct weir_suite *su, struct weir_mem *mem, 
 	tc->name = file;
 	tc->ksql = true;
 	tc->late = -1;
+	tc->rejected = -1;
 	tc->order = WEIR_ORDER_STRICT;
 	enum weir_err err =
 		load_records(&tc->input, &tc->input_count, mem, file, weir_node_get(inputs, "inputs"), "inputs", dg);
@@ -204,10 +210,20 @@ enum weir_err weir_case_headers(struct weir_mem *mem, const struct weir_node *he
 {
 	*count = 0;
 	*out = (struct weir_slice){NULL, 0};
-	if (headers == NULL || headers->kind != WEIR_NODE_ARRAY || headers->count == 0)
+	bool plain = headers != NULL && headers->kind == WEIR_NODE_OBJECT;
+	if (headers == NULL || (headers->kind != WEIR_NODE_ARRAY && !plain) || headers->count == 0)
 		return WEIR_OK;
 	struct weir_buf b = {0};
 	for (const struct weir_node *nd = headers->first; nd != NULL; nd = nd->next) {
+		if (plain) { /* {name: text} */
+			bool null = nd->kind != WEIR_NODE_STRING;
+			put_varint(&b, (int64_t)strlen(nd->name));
+			weir_buf_puts(&b, nd->name);
+			put_varint(&b, null ? -1 : (int64_t)nd->string_bytes);
+			weir_buf_put(&b, nd->string, null ? 0 : nd->string_bytes);
+			(*count)++;
+			continue;
+		}
 		const struct weir_node *key = member(nd, "key", "KEY");
 		const struct weir_node *value = member(nd, "value", "VALUE");
 		if (key == NULL || key->kind != WEIR_NODE_STRING) {
@@ -233,6 +249,58 @@ enum weir_err weir_case_headers(struct weir_mem *mem, const struct weir_node *he
 	*out = (struct weir_slice){weir_mem_copy(mem, b.data, b.bytes), b.bytes};
 	weir_buf_fini(&b);
 	return WEIR_OK;
+}
+
+static int64_t take_varint(const uint8_t **at, const uint8_t *end)
+{
+	uint64_t z = 0;
+	for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
+		uint8_t byte = *(*at)++;
+		z |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80)
+			break;
+	}
+	return (int64_t)(z >> 1) ^ -(int64_t)(z & 1);
+}
+
+void weir_case_put_string(struct weir_buf *b, struct weir_slice s)
+{
+	weir_buf_puts(b, "\"");
+	for (size_t i = 0; i < s.bytes; i++) {
+		uint8_t c = ((const uint8_t *)s.data)[i];
+		if (c < 0x20)
+			weir_buf_printf(b, "\\u%04x", c);
+		else if (c == '"' || c == '\\')
+			weir_buf_printf(b, "\\%c", c);
+		else
+			weir_buf_put_byte(b, c);
+	}
+	weir_buf_puts(b, "\"");
+}
+
+void weir_case_put_headers(struct weir_buf *b, struct weir_slice headers, uint32_t count)
+{
+	const uint8_t *at = headers.data;
+	const uint8_t *end = at + headers.bytes;
+	weir_buf_puts(b, "{");
+	for (uint32_t i = 0; i < count && at < end; i++) {
+		int64_t bytes = take_varint(&at, end);
+		if (bytes < 0 || bytes > end - at)
+			break;
+		weir_buf_puts(b, i == 0 ? "" : ", ");
+		weir_case_put_string(b, (struct weir_slice){at, (size_t)bytes});
+		at += bytes;
+		bytes = take_varint(&at, end);
+		weir_buf_puts(b, ": ");
+		if (bytes > end - at)
+			break;
+		if (bytes < 0)
+			weir_buf_puts(b, "null");
+		else
+			weir_case_put_string(b, (struct weir_slice){at, (size_t)bytes});
+		at += bytes > 0 ? bytes : 0;
+	}
+	weir_buf_puts(b, "}");
 }
 
 /* ---- comparing ---- */
@@ -321,9 +389,13 @@ static void put_result(struct weir_buf *text, char sign, const struct weir_case_
 		else
 			weir_buf_printf(text, "\\x%02x", c);
 	}
-	weir_buf_printf(text, "  %lld  %.*s\n", (long long)r->timestamp,
-			r->value.data != NULL ? (int)r->value.bytes : 4,
+	weir_buf_printf(text, "  %lld  %.*s", (long long)r->timestamp, r->value.data != NULL ? (int)r->value.bytes : 4,
 			r->value.data != NULL ? (const char *)r->value.data : "null");
+	if (r->header_count != 0) {
+		weir_buf_puts(text, "  ");
+		weir_case_put_headers(text, r->headers, r->header_count);
+	}
+	weir_buf_puts(text, "\n");
 }
 
 static void put_wanted(struct weir_buf *text, const struct weir_case_record *r)
@@ -343,6 +415,10 @@ static void put_wanted(struct weir_buf *text, const struct weir_case_record *r)
 		put_compact(text, r->value);
 	else
 		weir_buf_puts(text, "null");
+	if (r->headers != NULL) {
+		weir_buf_puts(text, "  ");
+		put_compact(text, r->headers);
+	}
 	weir_buf_puts(text, "\n");
 }
 

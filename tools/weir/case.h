@@ -12,7 +12,7 @@ struct weir_case_record {
 	const char *topic;
 	const struct weir_node *key;
 	const struct weir_node *value;
-	const struct weir_node *headers; /* [{"KEY", "VALUE" in base64}] */
+	const struct weir_node *headers; /* [{"KEY", "VALUE" in base64}], or {name: text} */
 	const struct weir_node *window;  /* {"start", "end", "type": "time" | "session"}: part of the key */
 	int64_t timestamp;
 	bool has_timestamp;
@@ -26,8 +26,9 @@ struct weir_case {
 	enum weir_case_order order;
 	int64_t advance_to;
 	bool has_advance;
-	int64_t late; /* -1: not compared */
-	bool ksql;    /* the three-file form */
+	int64_t late;     /* -1: not compared */
+	int64_t rejected; /* -1: not compared */
+	bool ksql;        /* the three-file form */
 };
 /* All tests of one pair of files. */
 struct weir_suite {
@@ -48,9 +49,13 @@ WEIR_MUST_CHECK enum weir_err weir_suite_load_ksql(struct weir_suite *su, struct
 /* The bytes that stand for a key or value in the log: a string is its characters, anything else its JSON text without
  * space between tokens; null and absent: a Kafka null. */
 struct weir_slice weir_case_bytes(struct weir_mem *mem, const struct weir_node *nd);
-/* Kafka's header bytes of a record's headers; *count of them. */
+/* Kafka's header bytes of a record's headers, in order; *count of them. */
 WEIR_MUST_CHECK enum weir_err weir_case_headers(struct weir_mem *mem, const struct weir_node *headers,
 						struct weir_slice *out, uint32_t *count, struct weir_diag **dg);
+
+/* Bytes as a JSON string, and header bytes as {name: text}: how a test file would write them. */
+void weir_case_put_string(struct weir_buf *b, struct weir_slice s);
+void weir_case_put_headers(struct weir_buf *b, struct weir_slice headers, uint32_t count);
 
 /* What came out. Copies in the suite's memory. */
 struct weir_case_result {

@@ -71,8 +71,15 @@ static enum weir_err drive(const struct weir_case *tc, const struct weir_suite *
 	enum weir_err err = WEIR_OK;
 	for (uint32_t i = 0; i < tc->input_count && err == WEIR_OK; i++) {
 		const struct weir_case_record *in = &tc->input[i];
-		err = weir_driver_push(dr, in->topic, weir_case_bytes(mem, in->key), weir_case_bytes(mem, in->value),
-				       in->timestamp, dg);
+		struct weir_driver_record r = {.key = weir_case_bytes(mem, in->key),
+					       .value = weir_case_bytes(mem, in->value),
+					       .timestamp_ms = in->timestamp};
+		struct weir_slice headers;
+		err = weir_case_headers(mem, in->headers, &headers, &r.header_count, dg);
+		r.headers = headers.data;
+		r.headers_bytes = headers.bytes;
+		if (err == WEIR_OK)
+			err = weir_driver_push_record(dr, in->topic, &r, dg);
 		if (err == WEIR_OK)
 			err = pop_all(dr, mem, su, rs, &capacity);
 	}
@@ -177,6 +184,9 @@ static int run_case(struct test_run *tr, const char *file, const struct weir_sui
 		if (tc->late >= 0 && (uint64_t)tc->late != st.records_late)
 			weir_buf_printf(why, "    expected %lld late records, there were %llu\n", (long long)tc->late,
 					(unsigned long long)st.records_late);
+		if (tc->rejected >= 0 && (uint64_t)tc->rejected != st.records_rejected)
+			weir_buf_printf(why, "    expected %lld rejected records, there were %llu\n",
+					(long long)tc->rejected, (unsigned long long)st.records_rejected);
 	}
 	weir_diag_destroy(dg);
 	weir_driver_destroy(dr);
@@ -185,21 +195,6 @@ static int run_case(struct test_run *tr, const char *file, const struct weir_sui
 }
 
 /* ---- --update ---- */
-
-static void put_json_string(struct weir_buf *b, struct weir_slice s)
-{
-	weir_buf_puts(b, "\"");
-	for (size_t i = 0; i < s.bytes; i++) {
-		uint8_t c = ((const uint8_t *)s.data)[i];
-		if (c < 0x20)
-			weir_buf_printf(b, "\\u%04x", c);
-		else if (c == '"' || c == '\\')
-			weir_buf_printf(b, "\\%c", c);
-		else
-			weir_buf_put_byte(b, c);
-	}
-	weir_buf_puts(b, "\"");
-}
 
 /* Bytes as the test file would write them: JSON objects as they are, anything else as a string. */
 static void put_as_json(struct weir_buf *b, struct weir_mem *mem, struct weir_slice s)
@@ -212,7 +207,7 @@ static void put_as_json(struct weir_buf *b, struct weir_mem *mem, struct weir_sl
 		   weir_document_parse(&nd, mem, NULL, s.data, s.bytes, &dg) == WEIR_OK) {
 		weir_buf_put(b, s.data, s.bytes);
 	} else {
-		put_json_string(b, s);
+		weir_case_put_string(b, s);
 	}
 	weir_diag_destroy(dg);
 }
@@ -226,6 +221,10 @@ static void put_outputs(struct weir_buf *b, struct weir_mem *mem, const struct r
 		put_as_json(b, mem, r->key);
 		weir_buf_printf(b, ", \"timestamp\": %lld,\n       \"value\": ", (long long)r->timestamp);
 		put_as_json(b, mem, r->value);
+		if (r->header_count != 0) {
+			weir_buf_puts(b, ", \"headers\": ");
+			weir_case_put_headers(b, r->headers, r->header_count);
+		}
 		weir_buf_puts(b, "}");
 	}
 	weir_buf_puts(b, rs->count == 0 ? "]" : "\n     ]");
