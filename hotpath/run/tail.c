@@ -198,6 +198,12 @@ static void put_key(struct weir_tail *tl, const struct weir_col *key_cols, const
 	weir_buf_put(out, bound, sizeof bound);
 }
 
+/* RAW and KAFKA have no bytes for NULL: a Kafka null stands for it. */
+static bool is_null_payload(const struct weir_encoder *e, const struct weir_col *cols, uint32_t row)
+{
+	return e->null_payload && weir_col_is_null(cols, row);
+}
+
 /* Encodes row of tl->out (or, deleted, of the key columns alone) as one result. Reserves the head and fills it in
  * after, so that key and value are written straight into out. */
 static void put_row(struct weir_tail *tl, uint32_t row, bool deleted, int64_t time, uint32_t slot, struct weir_buf *out)
@@ -209,9 +215,7 @@ static void put_row(struct weir_tail *tl, uint32_t row, bool deleted, int64_t ti
 	weir_buf_room(out, sizeof head);
 	out->bytes += sizeof head;
 	const struct weir_col *key_cols = deleted ? tl->delete_key_cols : tl->key_cols;
-	/* RAW and KAFKA have no bytes for NULL: the record's key or value is a Kafka null then. */
-	bool null_key = sk->has_key && tl->key_encoder->null_payload && weir_col_is_null(&key_cols[0], row);
-	if (sk->has_key && !null_key) {
+	if (sk->has_key && (sk->key_windowed || !is_null_payload(tl->key_encoder, key_cols, row))) {
 		size_t from = out->bytes;
 		const struct weir_col *start, *end;
 		if (deleted) {
@@ -226,12 +230,12 @@ static void put_row(struct weir_tail *tl, uint32_t row, bool deleted, int64_t ti
 	} else {
 		head.partition = (int32_t)(slot % tl->ou->partitions);
 	}
-	if (!deleted && tl->value_encoder->null_payload && weir_col_is_null(&tl->value_cols[0], row)) {
-		head.value_bytes = UINT32_MAX;
-	} else if (!deleted) {
+	if (!deleted) {
 		size_t from = out->bytes;
-		tl->value_encoder->encode(tl->value_encoder, tl->value_cols, row, out);
-		head.value_bytes = (uint32_t)(out->bytes - from);
+		if (!is_null_payload(tl->value_encoder, tl->value_cols, row)) {
+			tl->value_encoder->encode(tl->value_encoder, tl->value_cols, row, out);
+			head.value_bytes = (uint32_t)(out->bytes - from);
+		}
 		if (sk->timestamp_column >= 0 && !weir_col_is_null(tl->out[sk->timestamp_column], row))
 			head.timestamp =
 				to_ms(tl->out[sk->timestamp_column], &sk->column_types[sk->timestamp_column], row);
