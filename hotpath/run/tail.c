@@ -2,6 +2,9 @@
  * snap for closed windows. */
 #include "hotpath/run/tail.h"
 
+#include "hotpath/expr/json_text.h"
+#include "hotpath/format/base64.h"
+
 #include <stdlib.h>
 
 struct weir_tail {
@@ -204,6 +207,46 @@ static bool is_null_payload(const struct weir_encoder *e, const struct weir_col 
 	return e->null_payload && weir_col_is_null(cols, row);
 }
 
+static void put_varint(struct weir_buf *b, int64_t v)
+{
+	uint64_t z = (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
+	for (; z >= 0x80; z >>= 7)
+		weir_buf_put_byte(b, (uint8_t)(z | 0x80));
+	weir_buf_put_byte(b, (uint8_t)z);
+}
+
+/* Kafka's header bytes of a MAP<STRING, BYTES>: compact JSON whose values are base64. Returns how many there are. */
+static uint32_t put_headers(struct weir_str map, struct weir_buf *scratch, struct weir_buf *out)
+{
+	struct weir_json_text_slice name, value;
+	uint32_t count = 0;
+	size_t used;
+	for (size_t at = 1; at < map.bytes && weir_json_text_take(map.data + at, map.bytes - at, &name, &used);) {
+		at += used + 1; /* the colon */
+		if (at >= map.bytes || !weir_json_text_take(map.data + at, map.bytes - at, &value, &used))
+			break;
+		at += used + 1; /* a comma or the end */
+		scratch->bytes = 0;
+		weir_buf_room(scratch, (size_t)name.bytes + value.bytes + weir_base64_data_bytes_max(value.bytes));
+		uint8_t *text = scratch->data, *data = text + name.bytes + value.bytes;
+		uint32_t bytes = weir_json_text_unescape(&name, text);
+		put_varint(out, bytes);
+		weir_buf_put(out, text, bytes);
+		if (value.form == WEIR_JSON_TEXT_STRING) {
+			bytes = weir_json_text_unescape(&value, text);
+			size_t data_bytes = 0;
+			if (!weir_base64_decode((const char *)text, bytes, data, &data_bytes))
+				data_bytes = 0;
+			put_varint(out, (int64_t)data_bytes);
+			weir_buf_put(out, data, data_bytes);
+		} else {
+			put_varint(out, -1);
+		}
+		count++;
+	}
+	return count;
+}
+
 /* Encodes row of tl->out (or, deleted, of the key columns alone) as one result. Reserves the head and fills it in
  * after, so that key and value are written straight into out. */
 static void put_row(struct weir_tail *tl, uint32_t row, bool deleted, int64_t time, uint32_t slot, struct weir_buf *out)
@@ -239,6 +282,10 @@ static void put_row(struct weir_tail *tl, uint32_t row, bool deleted, int64_t ti
 		if (sk->timestamp_column >= 0 && !weir_col_is_null(tl->out[sk->timestamp_column], row))
 			head.timestamp =
 				to_ms(tl->out[sk->timestamp_column], &sk->column_types[sk->timestamp_column], row);
+		from = out->bytes;
+		if (sk->headers_column >= 0 && !weir_col_is_null(tl->out[sk->headers_column], row))
+			head.header_count = put_headers(tl->out[sk->headers_column]->str[row], &tl->scratch_value, out);
+		head.headers_bytes = (uint32_t)(out->bytes - from);
 	}
 	memcpy(out->data + at, &head, sizeof head);
 }

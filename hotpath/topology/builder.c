@@ -17,6 +17,10 @@ struct weir_topology {
 	uint32_t node_count;
 	uint32_t node_room;
 	struct weir_diag *error;
+	struct last_number { /* of each base that names were made of: the next search starts there */
+		const char *base;
+		uint32_t number;
+	} last[8];
 };
 
 struct weir_topology *weir_topology_create(void)
@@ -119,11 +123,20 @@ static const char *unique_name(struct weir_topology *tp, const char *base, bool 
 	if (!from_one && !name_is_taken(tp, base))
 		return weir_mem_strdup(&tp->m, base);
 	char *name = weir_mem_take(&tp->m, strlen(base) + 16);
-	for (uint32_t i = from_one ? 1 : 2;; i++) {
+	struct last_number *last = &tp->last[0];
+	while (last < &tp->last[WEIR_COUNT_OF(tp->last) - 1] && last->base != NULL && strcmp(last->base, base) != 0)
+		last++;
+	/* Names are never given back, so all below the last number are taken. */
+	uint32_t i = from_one ? 1 : 2;
+	if (last->base != NULL && strcmp(last->base, base) == 0)
+		i = last->number + 1;
+	for (;; i++) {
 		snprintf(name, strlen(base) + 16, "%s-%u", base, i);
 		if (!name_is_taken(tp, name))
-			return name;
+			break;
 	}
+	*last = (struct last_number){weir_mem_strdup(&tp->m, base), i};
+	return name;
 }
 
 static struct weir_node *add_node(struct weir_topology *tp, enum weir_node_kind kind, const char *name,

@@ -476,7 +476,7 @@ static enum weir_err sink_add(struct planner *p, const struct weir_node *node)
 	sk->table = def;
 	sk->name = def ? def->name : "rows";
 	sk->prints_rows = node->prints_rows;
-	sk->window_start_column = sk->window_end_column = sk->timestamp_column = -1;
+	sk->window_start_column = sk->window_end_column = sk->timestamp_column = sk->headers_column = -1;
 	sk->is_table = in->is_table;
 	sk->column_count = in->column_count;
 	const char **names = weir_mem_take(p->m, (in->column_count + 1) * sizeof *names);
@@ -498,12 +498,15 @@ static enum weir_err sink_add(struct planner *p, const struct weir_node *node)
 			names[c] = col->name;
 			if (col->kind == WEIR_COLUMN_METADATA) {
 				enum weir_meta meta = meta_parse(col->metadata ? col->metadata : col->name);
-				if (meta != WEIR_META_TIMESTAMP)
+				if (meta == WEIR_META_TIMESTAMP)
+					sk->timestamp_column = (int32_t)c;
+				else if (meta == WEIR_META_HEADERS)
+					sk->headers_column = (int32_t)c;
+				else
 					return weir_diag_set(p->dg, WEIR_E_PLAN,
 							     "table %s: column %s: a sink can write the metadata "
-							     "timestamp only; declare it VIRTUAL",
+							     "timestamp and headers only; declare it VIRTUAL",
 							     def->name, col->name);
-				sk->timestamp_column = (int32_t)c;
 			}
 			c++;
 		}
@@ -515,7 +518,8 @@ static enum weir_err sink_add(struct planner *p, const struct weir_node *node)
 			bool is_key = false;
 			for (uint32_t k = 0; k < sk->key_count; k++)
 				is_key |= sk->key_columns[k] == c;
-			if ((int32_t)c != sk->timestamp_column && !(is_key && def->options.value_except_key))
+			if ((int32_t)c != sk->timestamp_column && (int32_t)c != sk->headers_column &&
+			    !(is_key && def->options.value_except_key))
 				values[sk->value_count++] = c;
 		}
 		bool topic = def->options.connector == WEIR_CONNECTOR_RECORDED ||

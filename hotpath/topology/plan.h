@@ -95,6 +95,7 @@ struct weir_plan_sink {
 	uint32_t value_count;
 	const uint32_t *value_columns;
 	int32_t timestamp_column; /* METADATA timestamp written by the sink, -1: the result timestamp */
+	int32_t headers_column;   /* METADATA headers, -1: none */
 	bool is_table;            /* fed by a table: deletes are null values, print has ops */
 };
 

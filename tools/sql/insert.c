@@ -315,7 +315,8 @@ enum weir_err sql_insert(struct weir_sql *sq)
 		const struct weir_table_column *c = &t->def->columns[i];
 		if (!is_persisted(c))
 			continue;
-		if (c->kind == WEIR_COLUMN_METADATA && strcmp(c->metadata, "timestamp") != 0)
+		if (c->kind == WEIR_COLUMN_METADATA && strcmp(c->metadata, "timestamp") != 0 &&
+		    strcmp(c->metadata, "headers") != 0)
 			return sql_error(sq, tg.at, "declare it VIRTUAL",
 					 "column %s of %s cannot be written: metadata '%s' is read-only", c->name, name,
 					 c->metadata);

@@ -6,6 +6,7 @@
  * without expected records is not looked at, member names match in upper case, and a null member may be missing. */
 #include "tools/weir/case.h"
 #include "hotpath/format/base64.h"
+#include "hotpath/format/number.h"
 
 #include <stdlib.h>
 
@@ -310,6 +311,28 @@ static unsigned flags_of(const struct weir_case *tc)
 	return tc->ksql ? WEIR_EQUAL_ANY_CASE | WEIR_EQUAL_NULL_ABSENT : 0;
 }
 
+/* What is no JSON: the KAFKA format's big-endian numbers, and in ksqlDB's files BYTES, written as base64. */
+static bool same_binary(const struct weir_case *tc, struct weir_mem *mem, const struct weir_node *nd,
+			struct weir_slice got)
+{
+	int64_t wanted;
+	double real, wanted_real;
+	if (tc->ksql && nd->kind == WEIR_NODE_STRING) {
+		size_t bytes;
+		uint8_t *data = weir_mem_take(mem, weir_base64_data_bytes_max(nd->string_bytes) + 1);
+		return weir_base64_decode(nd->string, nd->string_bytes, data, &bytes) && bytes == got.bytes &&
+		       memcmp(data, got.data, bytes) == 0;
+	}
+	if (nd->kind != WEIR_NODE_NUMBER || (got.bytes != 4 && got.bytes != 8))
+		return false;
+	uint64_t v = got.bytes == 8 ? weir_load_be64(got.data) : (uint64_t)(int64_t)(int32_t)weir_load_be32(got.data);
+	if (weir_node_int(nd, &wanted) && (int64_t)v == wanted)
+		return true;
+	memcpy(&real, &v, sizeof real);
+	return got.bytes == 8 && weir_parse_double(nd->text, nd->bytes, &wanted_real) == WEIR_NUMBER_OK &&
+	       real - wanted_real <= 1e-6 && wanted_real - real <= 1e-6;
+}
+
 /* Whether bytes are what the test file means by nd. */
 static bool same_bytes(const struct weir_case *tc, struct weir_mem *mem, const struct weir_node *nd,
 		       struct weir_slice got)
@@ -326,12 +349,7 @@ static bool same_bytes(const struct weir_case *tc, struct weir_mem *mem, const s
 	const char *text = weir_mem_strndup(mem, got.data, got.bytes);
 	if (weir_document_parse(&parsed, mem, NULL, text, got.bytes, &dg) != WEIR_OK) {
 		weir_diag_destroy(dg);
-		uint64_t v; /* KAFKA format: a big-endian integer */
-		int64_t wanted;
-		if (!weir_node_int(nd, &wanted) || (got.bytes != 4 && got.bytes != 8))
-			return false;
-		v = got.bytes == 8 ? weir_load_be64(got.data) : (uint64_t)(int64_t)(int32_t)weir_load_be32(got.data);
-		return (int64_t)v == wanted;
+		return same_binary(tc, mem, nd, got);
 	}
 	return weir_node_equal(nd, parsed, flags_of(tc));
 }
