@@ -168,7 +168,7 @@ static void test_rejects_are_counted_and_go_to_the_dead_letter_topic(void **stat
 	expect(&j, "dlq", NULL, "{\"k\":\"a\",\"v\":1,\"ts\":2", -1);
 	struct weir_driver_record r;
 	assert_true(weir_driver_pop(j.dr, "dlq", &r));
-	assert_int_equal(r.header_count, 5);
+	assert_int_equal(r.header_count, 6);
 	expect(&j, "dlq", NULL, "{\"k\":\"a\",\"v\":1,\"ts\":-1}", -1);
 	expect(&j, "dlq", NULL, "{\"v\":1,\"ts\":4}", -1);
 	expect_none(&j, "dlq");
