@@ -1,9 +1,9 @@
 /* weir.h: build a topology: sources, filters, windows, aggregates, sinks. Public, installed as <weir/weir.h>.
  *
- * The builder is sticky: no call needs a NULL check. A call on a broken topology does nothing; the first error comes out of
- * weir_topology_check or weir_engine_create. Expressions are SQL text, compiled once. Option strings use the names of
- * SQL's WITH: "topic=order.placed format=json key.fields=merchant_id"; values with spaces stand in '...'. Names and texts
- * are copied. One thread builds; @thread init for everything here.
+ * The builder is sticky: no call needs a NULL check. A call on a broken topology does nothing; the first error comes
+ * out of weir_topology_check or weir_engine_create. Expressions are SQL text, compiled once. Option strings use the
+ * names of SQL's WITH: "topic=order.placed format=json key.fields=merchant_id"; values with spaces stand in '...'.
+ * Names and texts are copied. One thread builds; @thread init for everything here.
  *
  * Streams and tables belong to their topology and live until weir_topology_destroy. */
 #ifndef WEIR_H
@@ -27,19 +27,21 @@ WEIR_API struct weir_topology *weir_topology_create(void);
 WEIR_API void weir_topology_destroy(struct weir_topology *tp);
 /* Reports the first error of any call so far, or what keeps the whole from being planned (no sink, ...). */
 WEIR_API WEIR_MUST_CHECK enum weir_err weir_topology_check(struct weir_topology *tp, struct weir_diag **out);
-/* The topology as text (Kafka Streams' form), DOT or JSON; of a broken one the error. Give back with weir_free. NULL only
- * when there is no memory. */
+/* The topology as text (Kafka Streams' form), DOT or JSON; of a broken one the error. Give back with weir_free. NULL
+ * only when there is no memory. */
 WEIR_API char *weir_topology_describe(const struct weir_topology *tp, enum weir_describe form);
 
 /* A stream of records: columns as in CREATE TABLE ("order_id STRING, amount DECIMAL(12,2), ts BIGINT"). */
-WEIR_API struct weir_stream *weir_source(struct weir_topology *tp, const char *name, const char *columns, const char *options);
+WEIR_API struct weir_stream *weir_source(struct weir_topology *tp, const char *name, const char *columns,
+					 const char *options);
 /* Takes event time from `column` (TIMESTAMP, TIMESTAMP_LTZ, or BIGINT in ms); records may be grace_ms (>= 0) late. */
 WEIR_API struct weir_stream *weir_event_time(struct weir_stream *st, const char *column, int64_t grace_ms);
 /* Keeps records where expr is TRUE. */
 WEIR_API struct weir_stream *weir_filter(struct weir_stream *st, const char *expr);
 /* New columns: "merchant_id, amount * 2 AS twice". Event time is kept. */
 WEIR_API struct weir_stream *weir_select(struct weir_stream *st, const char *exprs);
-/* Groups by columns ("a, b"). A record whose key columns are all NULL is rejected (reason null_key), as Kafka Streams does. */
+/* Groups by columns ("a, b"). A record whose key columns are all NULL is rejected (reason null_key), as Kafka Streams
+ * does. */
 WEIR_API struct weir_stream *weir_key_by(struct weir_stream *st, const char *columns);
 /* Records of both, columns of equal types and names of a. */
 WEIR_API struct weir_stream *weir_merge(struct weir_stream *a, struct weir_stream *b);
@@ -51,8 +53,8 @@ WEIR_API struct weir_stream *weir_hop(struct weir_stream *st, int64_t size_ms, i
 WEIR_API struct weir_stream *weir_session(struct weir_stream *st, int64_t gap_ms);
 /* How the next aggregate emits; windows default to FINAL, plain aggregates are always CHANGES. */
 WEIR_API struct weir_stream *weir_emit(struct weir_stream *st, enum weir_emit mode);
-/* Aggregates the keyed, perhaps windowed stream: "window_start, merchant_id, COUNT(*) AS orders, SUM(amount) AS revenue".
- * state_name is the contract: it names the changelog, and renaming it starts from nothing. */
+/* Aggregates the keyed, perhaps windowed stream: "window_start, merchant_id, COUNT(*) AS orders, SUM(amount) AS
+ * revenue". state_name is the contract: it names the changelog, and renaming it starts from nothing. */
 WEIR_API struct weir_stream *weir_aggregate(struct weir_stream *st, const char *state_name, const char *exprs);
 /* Writes the stream to a topic; columns by name of its own. */
 WEIR_API enum weir_err weir_sink(struct weir_stream *st, const char *name, const char *options);

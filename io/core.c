@@ -339,19 +339,19 @@ static enum weir_err build_workers(struct weir_core *co, struct weir_diag **dg)
 	weir_routes_init(&co->routes, slots, co->worker_count);
 	enum weir_err err = WEIR_OK;
 	for (uint32_t w = 0; w < co->worker_count && err == WEIR_OK; w++) {
-		struct weir_worker_conf wc = {.plan = co->plan,
-					      .id = w,
-					      .count = co->worker_count,
-					      .routes = &co->routes,
-					      .outputs = co->outputs,
-					      .policies = co->policies,
-					      .emit_coalesce = co->settings.emit_coalesce,
-					      .future_max_ms = co->settings.time_future_max_ms,
-					      .input_capacity = CORE_INPUTS,
-					      .fragments = CORE_FRAGMENTS,
-					      .bundles = CORE_BUNDLES,
-					      .bundle_bytes_max = (size_t)(co->settings.memory_max / 4 /
-									   (CORE_BUNDLES * co->worker_count))};
+		struct weir_worker_conf wc = {
+			.plan = co->plan,
+			.id = w,
+			.count = co->worker_count,
+			.routes = &co->routes,
+			.outputs = co->outputs,
+			.policies = co->policies,
+			.emit_coalesce = co->settings.emit_coalesce,
+			.future_max_ms = co->settings.time_future_max_ms,
+			.input_capacity = CORE_INPUTS,
+			.fragments = CORE_FRAGMENTS,
+			.bundles = CORE_BUNDLES,
+			.bundle_bytes_max = (size_t)(co->settings.memory_max / 4 / (CORE_BUNDLES * co->worker_count))};
 		err = weir_worker_create(&co->workers[w], &wc, dg);
 		if (err == WEIR_OK)
 			err = weir_park_init(&co->workers[w]->park, co->threads);
@@ -496,7 +496,7 @@ enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log
 	if (err == WEIR_OK)
 		err = weir_park_init(weir_snapshot_park(co->snapshot), co->threads);
 	if (err == WEIR_OK && co->log)
-		err = weir_restore(&co->sncf, co->app, &co->restored, dg);
+		err = weir_restore(&co->sncf, weir_mem_printf(&co->mem, "%s %s", co->app, home), &co->restored, dg);
 	if (err != WEIR_OK)
 		return err;
 	count_input(co, co->restored.offset);
@@ -519,6 +519,8 @@ void weir_core_fini(struct weir_core *co)
 		if (co->streams[s])
 			co->streams[s]->ops->close(co->streams[s]);
 	free(co->streams);
+	free(co->recorded);
+	free(co->warned);
 	free(co->outputs);
 	free(co->output_topic);
 	free(co->policies);
@@ -529,6 +531,24 @@ void weir_core_fini(struct weir_core *co)
 	weir_topology_destroy(co->tp);
 	weir_conf_destroy(co->cf);
 	memset(co, 0, sizeof *co);
+}
+
+void weir_core_source_warnings(struct weir_core *co)
+{
+	uint64_t damaged = 0;
+	for (uint32_t s = 0; s < co->plan->scan_count; s++) {
+		const char *text;
+		if (!co->recorded || !co->recorded[s])
+			continue;
+		for (uint32_t i = co->warned[s]; (text = weir_recorded_source_warning(co->streams[s], i)); i++) {
+			weir_core_log(co, 4, "%s", text);
+			co->warned[s] = i + 1;
+		}
+		uint64_t batches, records;
+		weir_recorded_source_damaged(co->streams[s], &batches, &records);
+		damaged += records;
+	}
+	atomic_store_explicit(&co->damaged, damaged, memory_order_relaxed);
 }
 
 void weir_core_stats(const struct weir_core *co, struct weir_stats *out)
@@ -552,5 +572,6 @@ void weir_core_stats(const struct weir_core *co, struct weir_stats *out)
 	out->state_bytes = atomic_load_explicit(&st->state_bytes, memory_order_relaxed);
 	out->records_total = co->records_total;
 	out->memory_bytes = weir_feed_memory(co->feed) + out->state_bytes;
+	out->records_damaged = atomic_load_explicit(&co->damaged, memory_order_relaxed);
 	out->resumed = co->consumed ? 2 : co->restored.found ? 1 : 0;
 }

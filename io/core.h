@@ -28,6 +28,9 @@ struct weir_core {
 	struct weir_snapshot *snapshot;
 	struct weir_feed *feed;
 	struct weir_restored restored;
+	_Atomic uint64_t damaged; /* @writer io */
+	uint32_t *warned;         /* per scan: warnings logged so far */
+	bool *recorded;           /* per scan: its stream is io/recorded's */
 	bool live;
 	bool consumed;          /* resumed, and nothing is left to read */
 	uint64_t records_total; /* of the bounded input, 0 if unknown */
@@ -65,6 +68,8 @@ WEIR_MUST_CHECK enum weir_err weir_core_build(struct weir_core *co, weir_core_op
 					      int64_t (*now_us)(void), struct weir_diag **dg);
 void weir_core_fini(struct weir_core *co);
 void weir_core_log(const struct weir_core *co, int level, const char *fmt, ...) WEIR_PRINTF(3, 4);
+/* Logs what the recorded sources had to say since the last call (torn ends, open transactions, damage passed over). */
+void weir_core_source_warnings(struct weir_core *co);
 /* Prints the head (before the run) or foot (after it, with the number of rows) of bare SELECTs. */
 void weir_core_print_frame(struct weir_core *co, bool head, uint64_t rows);
 void weir_core_stats(const struct weir_core *co, struct weir_stats *out);

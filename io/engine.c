@@ -58,12 +58,17 @@ enum weir_err weir_engine_create(struct weir_engine **out, struct weir_topology 
 	struct weir_core *co = &en->core;
 	co->threads = true;
 	enum weir_err err = weir_core_plan(co, tp, cf, &dg);
-	if (err == WEIR_OK)
+	if (err == WEIR_OK) {
 		co->streams = weir_xcalloc(co->plan->scan_count + 1, sizeof *co->streams);
+		co->recorded = weir_xcalloc(co->plan->scan_count + 1, sizeof *co->recorded);
+		co->warned = weir_xcalloc(co->plan->scan_count + 1, sizeof *co->warned);
+	}
 	for (uint32_t s = 0; err == WEIR_OK && s < co->plan->scan_count; s++) {
 		bool live;
 		err = weir_source_open(&co->streams[s], co, s, &live, &dg);
 		co->live |= live;
+		enum weir_connector c = co->plan->scans[s].table->options.connector;
+		co->recorded[s] = c != WEIR_CONNECTOR_DATAGEN && c != WEIR_CONNECTOR_FILESYSTEM && err == WEIR_OK;
 	}
 	if (err == WEIR_OK)
 		err = weir_core_build(co, open_log, NULL, now_us, &dg);
@@ -282,6 +287,7 @@ static enum weir_err io_loop(struct weir_engine *en, struct weir_diag **dg)
 		}
 		if (!tired(&idle))
 			continue;
+		weir_core_source_warnings(&en->core);
 		weir_park_prepare(pk);
 		err = weir_feed_step(fd, &moved, &wait_ms, dg);
 		if (err != WEIR_OK || moved || weir_feed_done(fd) ||
@@ -304,6 +310,7 @@ enum weir_err weir_engine_run(struct weir_engine *en, struct weir_diag **diag)
 	struct weir_core *co = &en->core;
 	for (uint32_t i = 0; i < weir_conf_warning_count(co->cf); i++)
 		weir_core_log(co, 4, "%s", weir_conf_warning(co->cf, i));
+	weir_core_source_warnings(co);
 	if (co->consumed) {
 		weir_core_log(
 			co, 5,
@@ -323,6 +330,7 @@ enum weir_err weir_engine_run(struct weir_engine *en, struct weir_diag **diag)
 		weir_reader_unregister();
 	}
 	join_threads(en);
+	weir_core_source_warnings(co);
 	if (en->snap_err != WEIR_OK && (err == WEIR_OK || err == WEIR_E_STOPPED)) {
 		weir_diag_destroy(dg);
 		err = en->snap_err;

@@ -36,8 +36,8 @@ struct weir_stream_ops {
 	void (*release)(struct weir_stream_log *sl, struct weir_unit *u);
 	/* Next record read from p is the first with offset >= offset. Before the first peek of p. */
 	enum weir_err (*seek)(struct weir_stream_log *sl, uint32_t p, int64_t offset, struct weir_diag **dg);
-	/* The first offset that is read without a seek (where the startup mode begins, else the first available) and one
-	 * beyond the last (the bound where bounded). */
+	/* The first offset that is read without a seek (where the startup mode begins, else the first available) and
+	 * one beyond the last (the bound where bounded). */
 	void (*range)(struct weir_stream_log *sl, uint32_t p, int64_t *first, int64_t *end);
 	/* A descriptor that becomes readable when an empty partition may have data (inotify), or -1: poll by time. */
 	int (*event_fd)(const struct weir_stream_log *sl);

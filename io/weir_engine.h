@@ -86,7 +86,8 @@ struct weir_stats {
 	uint64_t windows_closed;
 	uint64_t aggregate_errors; /* results that did not fit their type: NULL */
 	uint64_t epochs_committed;
-	uint64_t records_total; /* records of the bounded input that are to be read, 0 if unknown */
+	uint64_t records_damaged; /* in stored batches that scan.damaged=skip passed over, by their headers */
+	uint64_t records_total;   /* records of the bounded input that are to be read, 0 if unknown */
 	uint64_t state_entries;
 	uint64_t state_bytes;
 	uint64_t memory_bytes; /* state and in-flight, what memory.max bounds */

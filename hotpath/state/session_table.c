@@ -392,7 +392,7 @@ static void session_prefetch(const struct weir_state_def *def, struct weir_slot 
 	}
 }
 
-/* Cost: about 35 ns a record at 100k keys (bench_window_table, apply/session/100k, Xeon at 2 shared cores). */
+/* Cost: about 51 ns a record at 100k keys (bench_window_table, apply/session/100k, Xeon at 2 shared cores). */
 void weir_session_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
 			const uint16_t *rows, uint32_t count, const struct weir_clock *clock, struct weir_applied *out)
 {

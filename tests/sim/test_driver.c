@@ -359,8 +359,9 @@ static void test_errors_policy_fail_stops_with_the_place(void **state)
 	conf_set(&j, "errors.policy", "fail");
 	(void)weir_sink(source(&j, "s", "in", 0), "out", "connector=recorded path=x topic=out format=json");
 	job_start(&j);
-	assert_int_equal(weir_driver_push(j.dr, "in", (struct weir_slice){NULL, 0}, (struct weir_slice){"{", 1}, 0, &dg),
-	                 WEIR_E_RECORD);
+	assert_int_equal(
+		weir_driver_push(j.dr, "in", (struct weir_slice){NULL, 0}, (struct weir_slice){"{", 1}, 0, &dg),
+		WEIR_E_RECORD);
 	assert_non_null(strstr(weir_diag_text(dg), "in-0 offset 0"));
 	weir_diag_destroy(dg);
 	job_end(&j);

@@ -195,7 +195,8 @@ static void *append_and_stop(void *arg)
 		make_input(ap->dir, i * 1000, 1000);
 	}
 	struct weir_stats st;
-	for (int i = 0; i < 6000; i++) { /* a live stop does not read on: wait until all has come in, a minute at most */
+	for (int i = 0; i < 6000;
+	     i++) { /* a live stop does not read on: wait until all has come in, a minute at most */
 		weir_engine_stats(ap->en, &st);
 		if (st.records_read == 11000)
 			break;

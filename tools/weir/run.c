@@ -143,6 +143,12 @@ static void print_summary(const struct weir_engine *en, uint32_t workers, bool v
 		  workers == 1 ? "" : "s", (unsigned long long)st.records_applied, (unsigned long long)st.records_late,
 		  (unsigned long long)st.records_rejected, (unsigned long long)st.records_filtered,
 		  (unsigned long long)st.results_written, (unsigned long long)st.windows_closed);
+	if (st.records_damaged != 0)
+		weir_talk("%s: %llu records lie in damaged batches that scan.damaged=skip passed over", app,
+			  (unsigned long long)st.records_damaged);
+	if (st.aggregate_errors != 0)
+		weir_talk("%s: %llu results did not fit their type and are NULL", app,
+			  (unsigned long long)st.aggregate_errors);
 	if (verbose)
 		weir_talk("%s: %llu bytes read, %llu epochs committed, %llu entries of state in %llu bytes, %llu bytes "
 			  "of memory",
