@@ -101,7 +101,7 @@ static enum weir_err check_schema(const struct pass *ps, const char *app, struct
 	fingerprint(ps->cf, ps->stage, &want);
 	enum weir_err err = WEIR_OK;
 	if (want.bytes != ps->schema.bytes || memcmp(want.data, ps->schema.data, want.bytes) != 0)
-		err = weir_diag_set(dg, WEIR_E_STATE,
+		err = weir_diag_set(dg, WEIR_E_CONF,
 				    "state %s is kept in another form than this query needs: kept %.*s, needed %.*s. "
 				    "Give the state another "
 				    "name, or start over with: weir reset %s --execute",

@@ -17,7 +17,7 @@ struct weir_restored {
 				 be written */
 };
 
-/* Restores into cf's workers (before their first step). A fingerprint that differs is WEIR_E_STATE with the difference
+/* Restores into cf's workers (before their first step). A fingerprint that differs is WEIR_E_CONF with the difference
  * and the `weir reset` line: app is its arguments (application and folder). */
 WEIR_MUST_CHECK enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app,
 					   struct weir_restored *out, struct weir_diag **dg);

@@ -161,6 +161,11 @@ static int run_engine(struct weir_job *jb, struct weir_topology *tp, bool progre
 {
 	struct weir_diag *dg = NULL;
 	struct weir_settings settings = {0};
+	if (isatty(STDOUT_FILENO) && !weir_conf_is_set(jb->cf, "rows.format") &&
+	    weir_conf_set_from(jb->cf, "rows.format", "table", WEIR_ORIGIN_DEFAULT, NULL, &dg) != WEIR_OK) {
+		weir_topology_destroy(tp);
+		return weir_fail(dg);
+	}
 	if (weir_conf_settings(jb->cf, &settings, &dg) != WEIR_OK) {
 		weir_topology_destroy(tp);
 		return weir_fail(dg);
