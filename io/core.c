@@ -40,7 +40,7 @@ static void note(void *ctx, const char *text, uint64_t count)
 		co->note_silent += count;
 		return;
 	}
-	weir_core_log(co, 4, "%s", text);
+	weir_core_log(co, 4, "rejected: %s", text);
 	if (++co->note_lines == NOTE_LINES)
 		weir_core_log(co, 4, "further rejected records are only counted for a minute");
 }

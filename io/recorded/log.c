@@ -179,7 +179,9 @@ static enum weir_err recover(struct log *lg, struct weir_diag **dg)
 			enum weir_err err = partition_recover(lg, &lg->done.topics[i], p, dg);
 			if (err != WEIR_OK) {
 				if (dg != NULL)
-					weir_diag_add_hint(*dg, "`weir reset %s` starts the application over", lg->app);
+					weir_diag_add_hint(*dg,
+							   "to start the application over: weir reset %s %s --execute",
+							   lg->app, lg->home);
 				return err;
 			}
 		}
@@ -304,8 +306,9 @@ static enum weir_err topic_list_new(struct log *lg, const struct weir_topic_spec
 	uint32_t there = weir_folder_partitions(folder, spec->name, NULL);
 	if (there != 0 && spec->kind == WEIR_TOPIC_CHANGELOG)
 		return weir_diag_set(dg, WEIR_E_STATE,
-				     "%s has a topic %s, but its commit file does not list it for application %s",
-				     folder, spec->name, lg->app);
+				     "%s has a topic %s, but its commit file does not list it for application %s; to "
+				     "remove it: weir reset %s %s --execute",
+				     folder, spec->name, lg->app, lg->app, lg->home);
 	if (there != 0 && there != spec->partitions && spec->partitions_fixed)
 		return weir_diag_set(dg, WEIR_E_CONF, "topic %s in %s has %u partitions, wanted are %u", spec->name,
 				     folder, there, spec->partitions);
@@ -664,6 +667,7 @@ static enum weir_err log_read(struct weir_log *lg_, uint32_t topic, uint32_t par
 	if (err == WEIR_OK) {
 		weir_reader_env_init(&env);
 		env.batch_bytes_max = SIZE_MAX / 4;
+		env.damaged_hint = NULL;
 		err = weir_reader_open(&rd, &env, folder_of(lg, t->path), t->name, partition, &ss, dg);
 		if (lv != NULL)
 			weir_live_reset(lv);
@@ -681,7 +685,10 @@ static enum weir_err log_read(struct weir_log *lg_, uint32_t topic, uint32_t par
 			weir_reader_release(&env, u);
 		}
 		if (err == WEIR_OK && poll == WEIR_POLL_ERROR)
-			err = weir_diag_set(dg, WEIR_E_CORRUPT, "%s cannot be read", rd.dir);
+			err = dg != NULL && *dg != NULL ? weir_diag_code(*dg) : WEIR_E_CORRUPT;
+		if (err == WEIR_E_CORRUPT && dg != NULL)
+			weir_diag_add_hint(*dg, "to start the application over: weir reset %s %s --execute", lg->app,
+					   lg->home);
 		if (lv != NULL)
 			lv->known = err == WEIR_OK;
 		weir_reader_close(&rd);

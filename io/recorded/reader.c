@@ -33,6 +33,7 @@ void weir_reader_env_init(struct weir_reader_env *env)
 	memset(env, 0, sizeof *env);
 	env->block_bytes = 256 * 1024;
 	env->batch_bytes_max = 64u << 20;
+	env->damaged_hint = "'scan.damaged' = 'skip' counts such batches and goes on behind them";
 	env->cc = weir_codec_create();
 }
 
@@ -258,8 +259,8 @@ static WEIR_COLD enum weir_err damage_error(struct weir_reader *rd, const struct
 	else
 		weir_diag_set(dg, code, "%s: the data at byte %llu (from offset %lld) cannot be used: %s", path,
 			      (unsigned long long)rd->at, (long long)rd->next_offset, why);
-	if (dg != NULL)
-		weir_diag_add_hint(*dg, "'scan.damaged' = 'skip' counts such batches and goes on behind them");
+	if (dg != NULL && rd->env->damaged_hint != NULL)
+		weir_diag_add_hint(*dg, "%s", rd->env->damaged_hint);
 	free(path);
 	return code;
 }

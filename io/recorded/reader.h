@@ -22,8 +22,9 @@ struct weir_reader_env {
 	bool damaged_skip;
 	bool open_transaction_abort;
 	bool read_uncommitted;
-	size_t block_bytes;     /* one read */
-	size_t batch_bytes_max; /* stored and inflated */
+	const char *damaged_hint; /* said with damage that stops the reader; NULL: nothing */
+	size_t block_bytes;       /* one read */
+	size_t batch_bytes_max;   /* stored and inflated */
 	struct weir_pool pool;
 	struct weir_codec_ctx *cc;
 	struct weir_unit_box *idle_units;

@@ -106,6 +106,62 @@ static enum weir_err reset_section(const struct reset *rs, const struct weir_com
 	return err;
 }
 
+static bool is_listed(const struct weir_commit *c, const char *topic)
+{
+	for (uint32_t i = 0; i < c->section_count; i++)
+		for (uint32_t j = 0; j < c->sections[i].topic_count; j++)
+			if (c->sections[i].topics[j].path == NULL && strcmp(c->sections[i].topics[j].name, topic) == 0)
+				return true;
+	return false;
+}
+
+/* Changelogs of the application's name that no section lists: their commit file has been lost. A running application's
+ * are listed before they are made. */
+static enum weir_err reset_strays(const struct reset *rs, const char *app, const struct weir_commit *c, bool *any,
+				  struct weir_diag **dg)
+{
+	static const char ending[] = "-changelog";
+	char **names;
+	uint32_t count;
+	size_t app_bytes = strlen(app);
+	enum weir_err err = weir_folder_topics(rs->home, NULL, true, &names, &count, dg);
+	if (err != WEIR_OK)
+		return err;
+	for (uint32_t i = 0; i < count && err == WEIR_OK; i++) {
+		size_t bytes = strlen(names[i]);
+		if (bytes < app_bytes + sizeof ending || strncmp(names[i], app, app_bytes) != 0 ||
+		    names[i][app_bytes] != '-' || strcmp(names[i] + bytes - (sizeof ending - 1), ending) != 0 ||
+		    is_listed(c, names[i]))
+			continue;
+		struct weir_commit_topic t = {.name = names[i],
+					      .kind = WEIR_TOPIC_CHANGELOG,
+					      .partitions = weir_folder_partitions(rs->home, names[i], NULL)};
+		*any = true;
+		err = reset_topic(rs, NULL, &t, dg);
+	}
+	weir_names_free(names, count);
+	return err;
+}
+
+static enum weir_err reset_folder(const struct reset *rs, const char *app, bool *any, struct weir_diag **dg)
+{
+	struct weir_commit c = {0};
+	enum weir_err err = weir_commit_load(rs->home, &c, dg);
+	const struct weir_commit_section *s = err == WEIR_OK ? weir_commit_find(&c, app) : NULL;
+	*any = s != NULL;
+	if (s != NULL && s->home != NULL)
+		err = weir_diag_set(dg, WEIR_E_CONF, "the state of application %s lives in %s: reset it there", app,
+				    s->home);
+	else if (err == WEIR_OK)
+		err = reset_strays(rs, app, &c, any, dg);
+	if (err == WEIR_OK && s != NULL)
+		err = reset_section(rs, s, dg);
+	weir_commit_fini(&c);
+	return err;
+}
+
+/* Looking takes no lock and leaves no lock file behind: whoever may only read the folder may look, and an application
+ * that is not there stays without a trace. */
 enum weir_err weir_recorded_reset(const char *home, const char *app, bool execute,
 				  void (*say_fn)(void *ctx, const char *line), void *ctx, struct weir_diag **dg)
 {
@@ -113,22 +169,19 @@ enum weir_err weir_recorded_reset(const char *home, const char *app, bool execut
 		return weir_diag_set(dg, WEIR_E_CONF, "'%s' is no application name", app);
 	if (access(home, F_OK) != 0)
 		return weir_diag_set(dg, WEIR_E_CONF, "there is no folder %s", home);
-	struct weir_commit c = {0};
 	char *real = weir_path_real(home);
-	struct reset rs = {.home = real, .execute = execute, .say = say_fn, .ctx = ctx};
+	struct reset rs = {.home = real, .say = execute ? NULL : say_fn, .ctx = ctx};
+	bool any = false;
 	int lock_fd = -1;
-	enum weir_err err = weir_app_lock(real, app, &lock_fd, dg);
-	if (err == WEIR_OK)
-		err = weir_commit_load(real, &c, dg);
-	const struct weir_commit_section *s = err == WEIR_OK ? weir_commit_find(&c, app) : NULL;
-	if (s != NULL && s->home != NULL)
-		err = weir_diag_set(dg, WEIR_E_CONF, "the state of application %s lives in %s: reset it there", app,
-				    s->home);
-	else if (s != NULL)
-		err = reset_section(&rs, s, dg);
-	else if (err == WEIR_OK)
+	enum weir_err err = reset_folder(&rs, app, &any, dg);
+	rs.say = say_fn;
+	rs.execute = execute;
+	if (err == WEIR_OK && !any)
 		say(&rs, "application %s has nothing in %s", app, real);
-	weir_commit_fini(&c);
+	if (err == WEIR_OK && any && execute)
+		err = weir_app_lock(real, app, &lock_fd, dg);
+	if (err == WEIR_OK && lock_fd >= 0)
+		err = reset_folder(&rs, app, &any, dg);
 	if (lock_fd >= 0)
 		close(lock_fd);
 	free(real);

@@ -56,6 +56,9 @@ expect "two properties in one" 2 'write -X workers=1 -X slots=2' "$weir" run "$s
 expect "-X without a value" 2 'NAME=VALUE' "$weir" run "$select" -X workers "${defines[@]}"
 expect "--define without a value" 2 'NAME=VALUE' "$weir" run "$select" --define in
 expect "no file" 2 'which file' "$weir" run
+expect "a --define without a name" 2 'NAME=VALUE' "$weir" run "$select" --define =x
+echo "-- nothing" >"$scratch/empty.sql"
+expect "a file without statements" 0 'nothing to run' "$weir" run "$scratch/empty.sql"
 expect "two files" 2 'one SQL file at a time' "$weir" run a.sql b.sql
 cat >"$scratch/edited.sql" <<'SQL'
 CREATE TABLE orders (merchant_id STRING, amount DECIMAL(12,2))
@@ -89,6 +92,34 @@ same "-q is quiet" "$("$weir" run "$select" "${defines[@]}" -q 2>&1 >/dev/null |
 "$weir" run "$select" "${defines[@]}" 2>"$scratch/err" | head -n 1 >/dev/null
 same "a closed pipe ends quietly" "${PIPESTATUS[0]} $(grep -ci 'error\|pipe' "$scratch/err")" "0 0"
 
+# stdout or all three standard files closed: nothing that is opened later may take what belongs on them.
+"$weir" run "$select" "${defines[@]}" -q >&- 2>"$scratch/err"
+same "a closed stdout is an error" "$? $(grep -c 'cannot write to stdout' "$scratch/err")" "1 1"
+mkdir "$scratch/it's"
+"$weir" run "$sql" --define "in=$in" --define "out=$scratch/it's" <&- >&- 2>&-
+closed=$?
+"$weir" run "$sql" --define "in=$in" --define "out=$scratch/open" -q
+same "standard files closed: the same results, in a folder with a quote in its name" \
+	"$closed $("$weir" dump "$scratch/it's" revenue.by-merchant --digest)" "0 $("$weir" dump "$scratch/open" revenue.by-merchant --digest)"
+
+# A reader that takes nothing: the first signal waits for it, the second does not.
+mkfifo "$scratch/fifo"
+sleep 60 <"$scratch/fifo" &
+reader=$!
+sed 's/ WHERE .*;/;/' "$select" >"$scratch/all.sql"
+"$weir" run "$scratch/all.sql" "${defines[@]}" >"$scratch/fifo" 2>"$scratch/err" &
+writer=$!
+sleep 0.5 # it fills the pipe and waits, mostly
+kill "$writer"
+for _ in $(seq 100); do grep -q stopping "$scratch/err" && break || sleep 0.05; done
+kill "$writer"
+for _ in $(seq 200); do kill -0 "$writer" 2>/dev/null && sleep 0.05 || break; done
+kill -9 "$writer" 2>/dev/null
+wait "$writer"
+same "a second signal ends it although the reader takes nothing" "$? $(grep -c 'second signal' "$scratch/err")" "143 2"
+kill "$reader" 2>/dev/null
+wait "$reader" 2>/dev/null
+
 # ---- explain and validate touch nothing ----
 expect "explain: Kafka Streams' text" 0 '^   Sub-topology: 0' "$weir" explain "$sql" "${defines[@]}"
 expect "explain: state and exchange" 0 'bytes and the key per entry' "$weir" explain "$sql" "${defines[@]}"
@@ -110,7 +141,7 @@ same "and changed nothing" "$("$weir" dump "$out" revenue.by-merchant --digest)"
 "$weir" gen orders --records 1000 --seed 9 --topic more --out "$in" -q
 expect "reset only shows" 0 'would remove' "$weir" reset revenue "$out"
 same "and changed nothing, either" "$("$weir" dump "$out" revenue.by-merchant --digest)" "$first"
-expect "reset of an application that is not there" 0 '' "$weir" reset nobody "$out"
+expect "reset of an application that is not there" 0 'nobody has nothing' "$weir" reset nobody "$out"
 expect "reset --execute" 0 'removing' "$weir" reset revenue -b "file:$out" --execute
 expect "the results are gone" 78 'no topic' "$weir" dump "$out" revenue.by-merchant
 expect "it starts over" 0 'revenue: 20000 records' "$weir" run "$sql" "${defines[@]}"

@@ -4,7 +4,9 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "hotpath/core/mem.h"
@@ -96,6 +98,58 @@ static void test_reset(void **state)
 	tmpdir_remove(base);
 }
 
+/* Looking leaves nothing behind, and neither does an application that is not there. */
+static void test_without_traces(void **state)
+{
+	(void)state;
+	char *base = tmpdir_make(), *home = strdup(tmpdir_path(base, "home")),
+	     *other = strdup(tmpdir_path(base, "other"));
+	struct weir_diag *dg = NULL;
+	run_app(home, other, "one", "r1", "f1");
+	OK(weir_recorded_reset(home, "nobody", false, NULL, NULL, &dg));
+	OK(weir_recorded_reset(home, "nobody", true, NULL, NULL, &dg));
+	assert_int_not_equal(access(tmpdir_path(home, "weir.nobody.lock"), F_OK), 0);
+	struct weir_log *lg;
+	OK(weir_recorded_log_open(&lg, home, "one", &dg)); /* while it runs, too */
+	OK(weir_recorded_reset(home, "one", false, NULL, NULL, &dg));
+	lg->ops->close(lg);
+	free(home);
+	free(other);
+	tmpdir_remove(base);
+}
+
+/* Without its commit file an application's changelog is in the way of a new start: it goes, that of others stays. */
+static void test_lost_commit_file(void **state)
+{
+	(void)state;
+	char *base = tmpdir_make(), *home = strdup(tmpdir_path(base, "home")),
+	     *other = strdup(tmpdir_path(base, "other"));
+	struct weir_diag *dg = NULL;
+	struct weir_log *lg;
+	uint32_t c, n;
+	run_app(home, other, "one", "r1", "f1");
+	assert_int_equal(rename(tmpdir_path(home, "one-changelog-0"), tmpdir_path(home, "one-s-changelog-0")), 0);
+	assert_int_equal(unlink(tmpdir_path(home, "weir.commit")), 0);
+	assert_int_equal(unlink(tmpdir_path(other, "weir.commit")), 0);
+	run_app(home, other, "one-b", "r2", "f2");
+	const struct weir_topic_spec spec = {.name = "one-s-changelog", .kind = WEIR_TOPIC_CHANGELOG, .partitions = 2};
+	OK(weir_recorded_log_open(&lg, home, "one", &dg));
+	assert_int_equal(lg->ops->topic(lg, &spec, &c, &n, &dg), WEIR_E_STATE);
+	assert_non_null(strstr(weir_diag_text(dg), "weir reset one"));
+	weir_diag_destroy(dg);
+	dg = NULL;
+	lg->ops->close(lg);
+	OK(weir_recorded_reset(home, "one", true, NULL, NULL, &dg));
+	assert_int_equal(weir_recorded_partitions(home, "one-s-changelog"), 0);
+	assert_int_equal(weir_recorded_partitions(home, "one-b-changelog"), 2);
+	OK(weir_recorded_log_open(&lg, home, "one", &dg));
+	OK(lg->ops->topic(lg, &spec, &c, &n, &dg));
+	lg->ops->close(lg);
+	free(home);
+	free(other);
+	tmpdir_remove(base);
+}
+
 static long stop_at, calls;
 
 static int stop_hook(enum weir_sys_op op, const char *path, size_t *bytes)
@@ -133,6 +187,7 @@ static void test_interrupted(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_reset), cmocka_unit_test(test_interrupted)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_reset), cmocka_unit_test(test_without_traces),
+					   cmocka_unit_test(test_lost_commit_file), cmocka_unit_test(test_interrupted)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -683,6 +683,34 @@ static void test_expand(void **state)
 	weir_diag_destroy(dg);
 }
 
+/* A value stays inside the quotes it stands in, and comments are left alone. */
+static void test_expand_places(void **state)
+{
+	(void)state;
+	static const struct weir_sql_variable v[] = {{"q", "it's \"b\" `c`"}};
+	static const char *const texts[][2] = {
+		{"'${q}' x", "'it''s \"b\" `c`' x"},
+		{"\"${q}\"", "\"it's \"\"b\"\" `c`\""},
+		{"`${q}`", "`it's \"b\" ``c```"},
+		{"${q}", "it's \"b\" `c`"},
+		{"'a''${q}'${q}", "'a''it''s \"b\" `c`'it's \"b\" `c`"},
+		{"-- ${nope} it's\n'${q}'", "-- ${nope} it's\n'it''s \"b\" `c`'"},
+		{"/* ${nope ' */'${q}'", "/* ${nope ' */'it''s \"b\" `c`'"},
+		{"/*/ ${nope} */ ${q}", "/*/ ${nope} */ it's \"b\" `c`"},
+		{"'-- ' ${q} '/*' ${q}", "'-- ' it's \"b\" `c` '/*' it's \"b\" `c`"},
+		{"a - ${q} / ${q}", "a - it's \"b\" `c` / it's \"b\" `c`"},
+	};
+	for (size_t i = 0; i < WEIR_COUNT_OF(texts); i++) {
+		struct weir_diag *dg = NULL;
+		char *out;
+		size_t bytes;
+		assert_int_equal(weir_sql_expand("q", texts[i][0], strlen(texts[i][0]), v, 1, &out, &bytes, &dg),
+				 WEIR_OK);
+		assert_string_equal(out, texts[i][1]);
+		weir_free(out);
+	}
+}
+
 /* ---- bounds ---- */
 
 static char *repeat(const char *head, const char *part, int n, const char *tail)
@@ -794,6 +822,7 @@ int main(void)
 		cmocka_unit_test(test_group_ids),
 		cmocka_unit_test(test_show_and_describe),
 		cmocka_unit_test(test_expand),
+		cmocka_unit_test(test_expand_places),
 		cmocka_unit_test(test_depth_in_every_clause),
 		cmocka_unit_test(test_many_views_columns_and_unions),
 	};

@@ -466,15 +466,45 @@ static bool is_variable_byte(char c, bool first)
 	       (!first && ((c >= '0' && c <= '9') || c == '.' || c == '-'));
 }
 
+/* Bytes of the comment that starts at p, 0 where none does. */
+static size_t comment_bytes(const char *p, const char *end)
+{
+	const char *close = NULL;
+	if (end - p >= 2 && p[0] == '-' && p[1] == '-')
+		close = memchr(p, '\n', (size_t)(end - p));
+	else if (end - p >= 2 && p[0] == '/' && p[1] == '*')
+		close = memmem(p + 2, (size_t)(end - p) - 2, "*/", 2);
+	else
+		return 0;
+	return (size_t)((close != NULL ? close : end) - p);
+}
+
+/* A value inside quotes stays inside: each such quote in it is doubled. */
+static void put_value(struct weir_buf *b, const char *value, char quote)
+{
+	for (; *value != 0; value++) {
+		if (*value == quote)
+			weir_buf_put_byte(b, (uint8_t)quote);
+		weir_buf_put_byte(b, (uint8_t)*value);
+	}
+}
+
 enum weir_err weir_sql_expand(const char *file, const char *sql, size_t bytes,
 			      const struct weir_sql_variable *variables, size_t count, char **out, size_t *out_bytes,
 			      struct weir_diag **diag)
 {
 	struct weir_buf b = {0};
 	char hint[160];
+	char quote = 0; /* the one the text is inside of: ' " or ` */
 	for (size_t i = 0; i < bytes;) {
-		if (sql[i] != '$' || i + 1 >= bytes || sql[i + 1] != '{') {
-			weir_buf_put_byte(&b, (uint8_t)sql[i++]);
+		size_t comment = quote == 0 ? comment_bytes(sql + i, sql + bytes) : 0;
+		if (comment != 0 || sql[i] != '$' || i + 1 >= bytes || sql[i + 1] != '{') {
+			if (quote == 0 && (sql[i] == '\'' || sql[i] == '"' || sql[i] == '`'))
+				quote = sql[i];
+			else if (sql[i] == quote) /* a doubled one closes and opens */
+				quote = 0;
+			weir_buf_put(&b, sql + i, comment != 0 ? comment : 1);
+			i += comment != 0 ? comment : 1;
 			continue;
 		}
 		size_t from = i + 2, to = from, v = 0;
@@ -496,7 +526,7 @@ enum weir_err weir_sql_expand(const char *file, const char *sql, size_t bytes,
 						"${%.*s} is not defined", (int)(to - from > 60 ? 60 : to - from),
 						sql + from);
 		}
-		weir_buf_puts(&b, variables[v].value);
+		put_value(&b, variables[v].value, quote);
 		i = to + 1;
 	}
 	weir_buf_put_byte(&b, 0);

@@ -51,8 +51,9 @@ struct weir_sql_variable {
 	const char *name;
 	const char *value;
 };
-/* Fills ${name} everywhere in the text, also inside strings; a name that is not given is an error at its place. *out is
- * terminated and given back with weir_free. Without any ${...} it is a plain copy. */
+/* Fills ${name} everywhere in the text but in comments; inside a quoted text the value stays inside: its quotes are
+ * doubled. A name that is not given is an error at its place. *out is terminated and given back with weir_free. Without
+ * any ${...} it is a plain copy. */
 WEIR_API WEIR_MUST_CHECK enum weir_err weir_sql_expand(const char *file, const char *sql, size_t bytes,
 						       const struct weir_sql_variable *variables, size_t count,
 						       char **out, size_t *out_bytes, struct weir_diag **diag);

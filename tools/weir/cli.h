@@ -94,6 +94,8 @@ void weir_data_json(const uint8_t *p,
 		    size_t bytes); /* a JSON string with its quotes; bytes that are no UTF-8 become U+FFFD */
 void weir_data_base64(const uint8_t *p, size_t bytes);
 bool weir_data_closed(void); /* the reader has gone: stop early */
+/* While the reader takes nothing, ask() is called ten times a second; true: as if the reader had gone. */
+void weir_data_give_up_when(bool (*ask)(void));
 /* Flushes. The exit code: code itself, or WEIR_EXIT_FAILED with a line on stderr when writing failed (a full disk). */
 int weir_data_end(int code);
 

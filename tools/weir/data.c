@@ -4,19 +4,49 @@
 #include "hotpath/format/base64.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static uint8_t buffer[1 << 16];
 static size_t used;
 static int failed; /* errno of the write that failed */
 
+static bool (*given_up)(void); /* asked while the reader is slow */
+
+void weir_data_give_up_when(bool (*ask)(void))
+{
+	given_up = ask;
+}
+
+/* Waits until stdout takes bytes. A write into a full pipe would wait beyond every signal. */
+static void wait_for_room(void)
+{
+	enum { ASK_MS = 100 };
+	struct pollfd pf = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	while (poll(&pf, 1, ASK_MS) <= 0)
+		if (given_up != NULL && given_up()) {
+			failed = EPIPE;
+			return;
+		}
+}
+
 static void write_all(const uint8_t *p, size_t bytes)
 {
+	static int is_file = -1;
+	struct stat st;
+	if (is_file < 0)
+		is_file = fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 	while (bytes != 0 && failed == 0) {
-		ssize_t n = write(STDOUT_FILENO, p, bytes);
-		if (n < 0 && errno != EINTR)
+		if (!is_file)
+			wait_for_room();
+		if (failed != 0)
+			break;
+		ssize_t n = write(STDOUT_FILENO, p, is_file || bytes < PIPE_BUF ? bytes : PIPE_BUF);
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
 			failed = errno;
 		if (n > 0) {
 			p += n;

@@ -5,6 +5,9 @@
 #include "checkpoint/record.h"
 #include "io/recorded/recorded.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 enum dump_format { FORMAT_JSON, FORMAT_CSV, FORMAT_RAW };
@@ -203,9 +206,7 @@ static enum weir_err seek_start(const struct dump_plan *pl, struct weir_stream_l
 	sl->ops->range(sl, p, &first, &end);
 	if (strcmp(pl->offset, "end") == 0)
 		return sl->ops->seek(sl, p, end, dg);
-	if (!weir_arg_i64(pl->offset, &n))
-		return weir_diag_set(dg, WEIR_E_CONF, "-o %s: not an offset, beginning, end, -N or s@MILLISECONDS",
-				     pl->offset);
+	(void)weir_arg_i64(pl->offset, &n); /* checked where it was given */
 	return sl->ops->seek(sl, p, n >= 0 ? n : weir_max_i64(first, end + n), dg);
 }
 
@@ -232,11 +233,42 @@ static enum weir_err dump_partition(struct dump_plan *pl, struct weir_stream_log
 	return err;
 }
 
+/* `a, b, c, ...`: what a folder holds, for those who do not know. False when it holds no topic. */
+static bool list_topics(const char *path, char *text, size_t bytes)
+{
+	char **names;
+	uint32_t count;
+	size_t used = 0;
+	if (weir_recorded_topics(path, &names, &count, NULL) != WEIR_OK)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		size_t need = strlen(names[i]) + 2;
+		if (used + need < bytes - sizeof ", ...")
+			used += (size_t)snprintf(text + used, bytes - used, "%s%s", i == 0 ? "" : ", ", names[i]);
+		else if (text[used - 1] != '.')
+			used += (size_t)snprintf(text + used, bytes - used, ", ...");
+		free(names[i]);
+	}
+	free(names);
+	return count != 0;
+}
+
+static enum weir_err no_topic(const struct dump_plan *pl, struct weir_diag **dg)
+{
+	char there[1000] = "";
+	if (access(pl->path, F_OK) != 0)
+		return weir_diag_set(dg, WEIR_E_CONF, "there is no folder %s", pl->path);
+	enum weir_err err = weir_diag_set(dg, WEIR_E_CONF, "no topic %s in %s", pl->topic, pl->path);
+	if (list_topics(pl->path, there, sizeof there))
+		weir_diag_add_hint(*dg, "it has %s", there);
+	return err;
+}
+
 static enum weir_err dump_topic(struct dump_plan *pl, struct weir_diag **dg)
 {
 	uint32_t partitions = weir_recorded_partitions(pl->path, pl->topic);
 	if (partitions == 0)
-		return weir_diag_set(dg, WEIR_E_CONF, "no topic %s in %s", pl->topic, pl->path);
+		return no_topic(pl, dg);
 	if (pl->partition >= (int64_t)partitions)
 		return weir_diag_set(dg, WEIR_E_CONF, "-p %lld: topic %s has %u partitions", (long long)pl->partition,
 				     pl->topic, partitions);
@@ -252,9 +284,7 @@ static enum weir_err dump_topic(struct dump_plan *pl, struct weir_diag **dg)
 	};
 	if (pl->offset != NULL && strncmp(pl->offset, "s@", 2) == 0) {
 		spec.startup = WEIR_STARTUP_TIMESTAMP;
-		if (!weir_arg_i64(pl->offset + 2, &spec.startup_ts))
-			return weir_diag_set(dg, WEIR_E_CONF, "-o %s: what follows s@ is not a number of milliseconds",
-					     pl->offset);
+		(void)weir_arg_i64(pl->offset + 2, &spec.startup_ts);
 	}
 	struct weir_stream_log *sl;
 	enum weir_err err = weir_recorded_source_open(&sl, &spec, dg);
@@ -307,6 +337,14 @@ static int set_brokers(const struct weir_verb *vb, struct dump_plan *pl, const c
 	return 0;
 }
 
+static bool is_offset(const char *value)
+{
+	int64_t n;
+	if (strcmp(value, "beginning") == 0 || strcmp(value, "end") == 0)
+		return true;
+	return weir_arg_i64(strncmp(value, "s@", 2) == 0 ? value + 2 : value, &n);
+}
+
 static int set_option(const struct weir_verb *vb, struct dump_plan *pl, int id, const char *value)
 {
 	uint64_t v;
@@ -332,6 +370,9 @@ static int set_option(const struct weir_verb *vb, struct dump_plan *pl, int id, 
 		pl->partition = (int64_t)v;
 		return 0;
 	case OPT_OFFSET:
+		if (!is_offset(value))
+			return weir_usage_error(vb, "-o: %s is not an offset, beginning, end, -N or s@MILLISECONDS",
+						value);
 		pl->offset = value;
 		return 0;
 	case OPT_BEGINNING:
@@ -378,8 +419,13 @@ static int read_arguments(const struct weir_verb *vb, struct dump_plan *pl, int 
 		pl->path = words[at++];
 	if (pl->topic == NULL && at < WEIR_COUNT_OF(words))
 		pl->topic = words[at++];
-	if (pl->path == NULL || pl->topic == NULL)
-		return weir_usage_error(vb, "which %s? weir dump DIR TOPIC", pl->path == NULL ? "folder" : "topic");
+	if (pl->path == NULL || *pl->path == 0)
+		return weir_usage_error(vb, "which folder? weir dump DIR TOPIC");
+	char there[1000];
+	if (pl->topic == NULL && list_topics(pl->path, there, sizeof there))
+		return weir_usage_error(vb, "which topic? %s has %s", pl->path, there);
+	if (pl->topic == NULL)
+		return weir_usage_error(vb, "which topic? weir dump DIR TOPIC (there is none in %s)", pl->path);
 	if (count > at)
 		return weir_usage_error(vb, "%s is one argument too many", words[at]);
 	*done = false;

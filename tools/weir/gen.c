@@ -406,7 +406,7 @@ static int read_arguments(const struct weir_verb *vb, struct gen_plan *pl, int a
 	if (pl->kind == NULL)
 		return weir_usage_error(
 			vb, "which kind? orders, payments, prices, products, sales, logins, devices or alerts");
-	if (pl->out == NULL)
+	if (pl->out == NULL || *pl->out == 0)
 		return weir_usage_error(vb, "--out DIR is missing");
 	if (key != NULL && !find_column(pl->kind, key, &pl->key_column))
 		return key_error(vb, pl->kind, key);

@@ -85,7 +85,7 @@ static int set_flag(struct weir_job *jb, const char *name, const char *value, co
 static int add_define(struct weir_job *jb, const char *text)
 {
 	const char *equals = strchr(text, '=');
-	if (equals == NULL)
+	if (equals == NULL || equals == text)
 		return weir_usage_error(jb->vb, "--define %s: NAME=VALUE", text);
 	if (jb->define_count == WEIR_JOB_DEFINES_MAX)
 		return weir_usage_error(jb->vb, "--define: %d at most", WEIR_JOB_DEFINES_MAX);

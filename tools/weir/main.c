@@ -1,6 +1,7 @@
 /* main.c: the command `weir`: finds the verb and runs it. Everything else is one file per verb. */
 #include "tools/weir/cli.h"
 
+#include <fcntl.h>
 #include <signal.h>
 
 const struct weir_verb *const weir_verbs[] = {
@@ -35,8 +36,18 @@ extern const char *malloc_conf;
 const char *malloc_conf = "dirty_decay_ms:0,muzzy_decay_ms:0";
 #endif
 
+/* A file opened later must not become stdin, stdout or stderr, and take what is written there: closed ones are opened
+ * the wrong way round, so that using them fails as it would have. */
+static void occupy_standard_files(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
+	occupy_standard_files();
 	signal(SIGPIPE, SIG_IGN); /* a closed stdout ends quietly: data.c sees EPIPE */
 	if (argc < 2)
 		return weir_usage_error(NULL, "which verb? (weir help lists them)");

@@ -19,13 +19,45 @@ static struct weir_engine *_Atomic running; /* for the signal handler */
 static volatile sig_atomic_t stops;
 static volatile sig_atomic_t stop_signal;
 
+static bool silent; /* -q */
+
+/* In a signal handler: the engine may not be there yet (it restores state then, and cannot be asked to stop). */
 static void on_signal(int number)
 {
+	static const char first[] = "weir: stopping at the next order point; a second signal stops at once\n";
 	struct weir_engine *en = running;
+	int saved = errno;
 	stops++;
 	stop_signal = number;
-	if (en != NULL)
+	if (stops == 1 && !silent)
+		(void)!write(STDERR_FILENO, first, sizeof first - 1);
+	if (en != NULL) {
 		weir_engine_stop(en);
+	} else if (stops > 1) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+	errno = saved;
+}
+
+static bool stopped_twice(void)
+{
+	return stops > 1;
+}
+
+/* From here on signals reach the engine, and one that came before does so now: once, since twice means at once. */
+static void hand_signals_to(struct weir_engine *en)
+{
+	sigset_t both;
+	sigset_t before;
+	sigemptyset(&both);
+	sigaddset(&both, SIGTERM);
+	sigaddset(&both, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &both, &before);
+	running = en;
+	if (stops != 0)
+		weir_engine_stop(en);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void catch_signals(void)
@@ -172,16 +204,15 @@ static int run_engine(struct weir_job *jb, struct weir_topology *tp, bool progre
 	}
 	uint32_t workers = settings.workers;
 	struct weir_engine *en = NULL;
+	catch_signals();
+	weir_data_give_up_when(stopped_twice);
 	enum weir_err err = weir_engine_create(&en, tp, jb->cf, &dg);
 	jb->cf = NULL;
 	if (err != WEIR_OK)
 		return weir_fail(dg);
 	weir_engine_set_log(en, on_log, &jb->verbose);
 	weir_engine_set_output(en, on_output, NULL);
-	running = en;
-	catch_signals();
-	if (stops != 0) /* came before the handler could reach the engine */
-		weir_engine_stop(en);
+	hand_signals_to(en);
 	struct progress pg = {0};
 	if (progress)
 		progress_begin(&pg, en);
@@ -192,9 +223,9 @@ static int run_engine(struct weir_job *jb, struct weir_topology *tp, bool progre
 	if (err == WEIR_OK || weir_diag_code(dg) == WEIR_E_STATE)
 		print_summary(en, workers, jb->verbose);
 	if (err != WEIR_OK)
-		code = stops > 1 ? 128 + stop_signal : weir_fail(dg);
+		code = weir_fail(dg);
 	weir_engine_destroy(en);
-	return code;
+	return stops > 1 && err != WEIR_OK ? 128 + stop_signal : code;
 }
 
 /* What the file says: print what SHOW and DESCRIBE found, then run, or explain, or nothing more. */
@@ -214,6 +245,8 @@ static int run_statements(struct weir_job *jb, bool progress)
 			return weir_fail(dg);
 		weir_data_puts(plan);
 		weir_free(plan);
+	} else if (*weir_sql_output(jb->sq) == 0) {
+		weir_talk("%s has no INSERT and no SELECT: there is nothing to run", jb->file);
 	}
 	return weir_data_end(WEIR_EXIT_OK);
 }
@@ -231,6 +264,7 @@ static int run_run(const struct weir_verb *vb, int argc, char **argv)
 			code = ag.exit_code;
 		else if (id == OPT_NO_PROGRESS || id == WEIR_OPT_QUIET)
 			progress = false;
+		silent = silent || id == WEIR_OPT_QUIET;
 		if (code < 0)
 			code = weir_job_option(&jb, id, ag.value);
 	}
