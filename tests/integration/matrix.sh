@@ -3,6 +3,7 @@
 # tumbling, hopping and session windows x EMIT FINAL and CHANGES x three guarantees x 1, 2, 4 workers x keyed by merchant
 # (direct exchange) or order id (local exchange).
 #   tests/integration/matrix.sh          500,000 records; each of the twelve jobs with two of the nine settings, pairwise
+#   tests/integration/matrix.sh --records N    the same with N records
 #   tests/integration/matrix.sh --full   10 million records, all 108 combinations
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -10,7 +11,9 @@ cd "$(dirname "$0")/../.." || exit 1
 
 records=500000
 full=no
-if [ "${1:-}" = --full ]; then
+if [ "${1:-}" = --records ]; then
+	records=$2
+elif [ "${1:-}" = --full ]; then
 	records=10000000
 	full=yes
 fi

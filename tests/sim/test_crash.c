@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hotpath/core/hash.h"
 #include "hotpath/weir.h"
 #include "io/core.h"
 #include "io/recorded/recorded.h"
 #include "tests/support/tmpdir.h"
+#include "tests/support/topic_digest.h"
 
 enum { SIM_PARTITIONS = 4, SIM_RECORDS = 3000 };
 
@@ -181,35 +181,6 @@ static bool run(enum job_kind kind, bool direct, const char *in, const char *out
 	return done;
 }
 
-static uint64_t digest(const char *dir, uint64_t *records)
-{
-	struct weir_stream_log *sl;
-	struct weir_diag *dg = NULL;
-	const char *topic = "out";
-	struct weir_recorded_source_spec spec = {
-		.path = dir, .topics = &topic, .topic_count = 1, .bounded = WEIR_STARTUP_LATEST};
-	check(weir_recorded_source_open(&sl, &spec, &dg), dg);
-	uint64_t h = 0;
-	*records = 0;
-	for (uint32_t p = 0; p < sl->ops->partitions(sl); p++) {
-		int64_t ts;
-		while (sl->ops->peek(sl, p, &ts, &dg) == WEIR_POLL_UNIT) {
-			struct weir_unit *u;
-			check(sl->ops->take(sl, p, &u, &dg), dg);
-			for (uint32_t i = 0; i < u->count; i++) {
-				const struct weir_record *r = &u->records[i];
-				h = h * 31 + XXH3_64bits_withSeed(r->key, r->key_bytes, p);
-				h = h * 31 + (r->value ? XXH3_64bits(r->value, r->value_bytes) : 7);
-				h = h * 31 + (uint64_t)r->offset * 3 + (uint64_t)r->timestamp;
-			}
-			*records += u->count;
-			sl->ops->release(sl, u);
-		}
-	}
-	sl->ops->close(sl);
-	return h;
-}
-
 static void one_case(uint64_t seed)
 {
 	char *root = tmpdir_make(), in[512], ref[512], out[512];
@@ -222,12 +193,12 @@ static void one_case(uint64_t seed)
 	snprintf(out, sizeof out, "%s/out", root);
 	make_input(in, rng_next(&rng));
 	assert_true(run(kind, direct, in, ref, 1, &rng, UINT64_MAX));
-	uint64_t want = digest(ref, &ref_records);
+	uint64_t want = topic_digest(ref, "out", &ref_records);
 	assert_true(ref_records > 0);
 	unsigned crashes = 0;
 	while (!run(kind, direct, in, out, workers, &rng, crashes < 12 ? 1 + rng_next(&rng) % 4000 : UINT64_MAX))
 		crashes++;
-	uint64_t got = digest(out, &records);
+	uint64_t got = topic_digest(out, "out", &records);
 	if (got != want || records != ref_records)
 		fail_msg("%s: seed %" PRIu64 " (%s, %s, %u workers, %u crashes): %" PRIu64 " records, wanted %" PRIu64
 			 "; digest %s",

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hotpath/core/hash.h"
 #include "hotpath/weir.h"
 #include "io/recorded/recorded.h"
 #include "io/weir_engine.h"
 #include "tests/support/tmpdir.h"
+#include "tests/support/topic_digest.h"
 
 #define check(call, dg)                                                                                                \
 	do {                                                                                                           \
@@ -80,32 +80,6 @@ static struct weir_engine *make_engine(const char *in, const char *out, const ch
 	return en;
 }
 
-static uint64_t digest(const char *dir, uint64_t *records)
-{
-	struct weir_stream_log *sl;
-	struct weir_diag *dg = NULL;
-	const char *topic = "out";
-	struct weir_recorded_source_spec spec = {
-		.path = dir, .topics = &topic, .topic_count = 1, .bounded = WEIR_STARTUP_LATEST};
-	check(weir_recorded_source_open(&sl, &spec, &dg), dg);
-	uint64_t h = 0;
-	*records = 0;
-	for (uint32_t p = 0; p < sl->ops->partitions(sl); p++) {
-		int64_t ts;
-		while (sl->ops->peek(sl, p, &ts, &dg) == WEIR_POLL_UNIT) {
-			struct weir_unit *u;
-			check(sl->ops->take(sl, p, &u, &dg), dg);
-			for (uint32_t i = 0; i < u->count; i++)
-				h = h * 31 + XXH3_64bits_withSeed(u->records[i].value, u->records[i].value_bytes, p) +
-				    (uint64_t)u->records[i].offset;
-			*records += u->count;
-			sl->ops->release(sl, u);
-		}
-	}
-	sl->ops->close(sl);
-	return h;
-}
-
 static void test_every_number_of_workers_gives_the_same_bytes(void **state)
 {
 	(void)state;
@@ -128,7 +102,7 @@ static void test_every_number_of_workers_gives_the_same_bytes(void **state)
 			assert_int_equal(st.records_read, 20000);
 			assert_int_equal(st.records_late, 0);
 			weir_engine_destroy(en);
-			uint64_t got = digest(out, &records);
+			uint64_t got = topic_digest(out, "out", &records);
 			if (i == 0) {
 				want = got;
 				want_records = records;
@@ -177,7 +151,7 @@ static void test_stop_and_go_on_gives_the_same_bytes(void **state)
 			break;
 	}
 	assert_int_equal(read, 30000);
-	assert_true(digest(parts, &a) == digest(whole, &b));
+	assert_true(topic_digest(parts, "out", &a) == topic_digest(whole, "out", &b));
 	assert_int_equal(a, b);
 	tmpdir_remove(root);
 }
