@@ -187,12 +187,28 @@ WEIR_PREPARE(ltz_number)
 		"TO_TIMESTAMP_LTZ: the second argument is 0 (seconds), 3 (ms), 6 (us) or 9 (ns), a constant");
 }
 
+/* A BIGINT that counts the ticks of the result already, the usual case: a few vectorised instructions a row. False: some
+ * row may be out of range (or one that nobody asked for), so that the general way must look. */
+WEIR_KERNEL_LOOPS static bool ltz_same_unit(struct weir_kernel *k, int64_t per_day)
+{
+	int64_t *restrict o = k->out->i64;
+	uint64_t first = (uint64_t)WEIR_CIVIL_DAY_FIRST * (uint64_t)per_day, outside = 0;
+	uint64_t last = (uint64_t)(WEIR_CIVIL_DAY_LAST + 1) * (uint64_t)per_day - 1;
+	/* The sign of either difference says that x is beyond that end; no range is near where they would wrap. */
+	WEIR_UNARY_LOOPS(k, int64_t, k->in[0]->i64, k->in[0]->is_const,
+			 outside |= ((uint64_t)x - first) | (last - (uint64_t)x);
+			 o[r] = x);
+	return outside >> 63 == 0;
+}
+
 WEIR_KERNEL(ltz_number)
 {
 	int p = k->expr->arg_count > 1 ? (int)k->expr->args[1]->value.i64 : 3;
 	int ticks = k->expr->type.precision > 3 ? 6 : 3,
 	    scale = k->expr->args[0]->type.kind == WEIR_KIND_DECIMAL ? k->expr->args[0]->type.scale : 0;
 	int64_t per_day = ticks == 6 ? MICROS_DAY : WEIR_DAY_MS;
+	if (k->in[0]->phys == WEIR_PHYS_I64 && scale + p == ticks && ltz_same_unit(k, per_day))
+		return;
 	WEIR_FOR_ROWS(k, r)
 	{
 		weir_i128 v = 0;

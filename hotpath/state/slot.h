@@ -130,7 +130,8 @@ WEIR_INLINE int64_t weir_def_step(const struct weir_state_def *def)
 /* ---- lanes: apply.c ---- */
 struct weir_probe {
 	struct weir_lanes ln;
-	struct weir_entry *found[WEIR_LANES];
+	uint64_t hash[WEIR_LANES];
+	const uint64_t *at[WEIR_LANES]; /* where the key's search starts in its generation's index */
 };
 /* Finds or makes the entry of every lane's row in its generation and folds the row. Lanes' row, gen and order are set.
  */

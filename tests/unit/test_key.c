@@ -113,6 +113,47 @@ static void test_wide_decimal(void **state)
 	weir_col_fini(&c);
 }
 
+/* Strings of every length around a word or two, with a 00 at every place or none, alone and among others: the bytes are
+ * those of the rule, whichever way they are made. */
+static void test_text_of_every_length(void **state)
+{
+	(void)state;
+	struct weir_type t = {.kind = WEIR_KIND_VARCHAR, .length = INT32_MAX};
+	struct weir_col c;
+	const struct weir_col *cols[] = {&c};
+	weir_col_init(&c, WEIR_PHYS_STR);
+	for (uint32_t n = 0; n <= 20; n++)
+		for (uint32_t zero = 0; zero <= n; zero++)
+			for (uint32_t rows = 1; rows <= 3; rows++) {
+				uint8_t *text = weir_xmalloc(n + 1); /* exactly: reading beyond it shows under ASan */
+				uint8_t want[64] = {1};
+				uint32_t want_bytes = 1;
+				struct weir_sel sel;
+				for (uint32_t i = 0; i < n; i++) {
+					text[i] = i == zero ? 0 : (uint8_t)(0xf0 + i);
+					want[want_bytes++] = text[i];
+					if (i == zero)
+						want[want_bytes++] = 0xff;
+				}
+				want[want_bytes++] = 0;
+				weir_sel_all(&sel, rows);
+				for (uint32_t i = 0; i < rows; i++)
+					c.str[i] = (struct weir_str){(const uint8_t *)"12345678", 8, 0};
+				c.str[rows - 1] = (struct weir_str){weir_xrealloc(text, n + !n), n, 0};
+				weir_key_encode(cols, &t, 1, &sel, &scratch, &keyed);
+				assert_int_equal(keyed.key_bytes[rows - 1], want_bytes);
+				assert_memory_equal(keyed.key[rows - 1], want, want_bytes);
+				assert_true(keyed.hash[rows - 1] == weir_hash(want, want_bytes));
+				if (rows > 1) {
+					assert_int_equal(keyed.key_bytes[0], 10);
+					assert_memory_equal(keyed.key[0], "\00112345678\0", 10);
+				}
+				free((void *)(uintptr_t)c.str[rows - 1].data);
+				weir_scratch_reset(&scratch);
+			}
+	weir_col_fini(&c);
+}
+
 static void test_strings(void **state)
 {
 	(void)state;
