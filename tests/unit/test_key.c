@@ -130,7 +130,7 @@ static void test_text_of_every_length(void **state)
 				uint32_t want_bytes = 1;
 				struct weir_sel sel;
 				for (uint32_t i = 0; i < n; i++) {
-					text[i] = i == zero ? 0 : (uint8_t)(0xf0 + i);
+					text[i] = i == zero ? 0 : (uint8_t)(0x80 + i);
 					want[want_bytes++] = text[i];
 					if (i == zero)
 						want[want_bytes++] = 0xff;
@@ -253,9 +253,13 @@ int main(void)
 {
 	weir_scratch_init(&scratch);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_integers),        cmocka_unit_test(test_doubles),
-		cmocka_unit_test(test_wide_decimal),    cmocka_unit_test(test_strings),
-		cmocka_unit_test(test_several_columns), cmocka_unit_test(test_rows_of_a_selection_only),
+		cmocka_unit_test(test_integers),
+		cmocka_unit_test(test_doubles),
+		cmocka_unit_test(test_wide_decimal),
+		cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_text_of_every_length),
+		cmocka_unit_test(test_several_columns),
+		cmocka_unit_test(test_rows_of_a_selection_only),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	weir_scratch_fini(&scratch);
