@@ -286,7 +286,12 @@ static void delta_page(void *ctx, uint32_t slot, uint32_t page, uint32_t part, c
 static void barrier(struct weir_worker *w, struct weir_bundle *b, uint64_t epoch)
 {
 	const struct weir_plan *pl = w->cf.plan;
+	struct weir_worker_state *st = w->st;
 	b->epoch = epoch;
+	if (!b->deltas.data && st->spare_deltas_count) {
+		b->deltas = st->spare_deltas[--st->spare_deltas_count];
+		b->deltas.bytes = 0;
+	}
 	for (uint32_t s = 0; s < pl->stage_count; s++) {
 		struct delta_ctx dc = {b, s};
 		struct weir_delta_sink sink = {&dc, delta_pack, delta_page};

@@ -125,6 +125,7 @@ enum weir_err weir_worker_create(struct weir_worker **out, const struct weir_wor
 	}
 	st->all_bundle = weir_xcalloc(cf->bundles, sizeof *st->all_bundle);
 	st->free_bundle = weir_xcalloc(cf->bundles, sizeof *st->free_bundle);
+	st->spare_deltas = weir_xcalloc(cf->bundles, sizeof *st->spare_deltas);
 	for (uint32_t i = 0; i < cf->bundles; i++) {
 		st->all_bundle[i] = weir_xcalloc(1, sizeof **st->all_bundle);
 		st->all_bundle[i]->part_time = weir_xcalloc(pl->partition_count + 1, sizeof(int64_t));
@@ -206,6 +207,9 @@ void weir_worker_destroy(struct weir_worker *w)
 	free(st->stage_branches);
 	free(st->all_bundle);
 	free(st->free_bundle);
+	for (uint32_t i = 0; i < st->spare_deltas_count; i++)
+		weir_buf_fini(&st->spare_deltas[i]);
+	free(st->spare_deltas);
 	free(st);
 	weir_park_fini(&w->park);
 	free(w);
@@ -258,6 +262,9 @@ static bool take_bundles(struct weir_worker *w)
 		atomic_fetch_sub_explicit(&w->bundle_bytes, b->results.capacity + b->deltas.capacity,
 					  memory_order_relaxed);
 		bundle_reset(b, w->cf.plan->partition_count, w->cf.bundle_bytes_max);
+		if (b->deltas.data)
+			st->spare_deltas[st->spare_deltas_count++] = b->deltas;
+		b->deltas = (struct weir_buf){0};
 		st->free_bundle[st->free_bundle_count++] = b;
 		st->bundles_out--;
 		any = true;

@@ -196,34 +196,65 @@ static uint32_t dirty_bytes(const struct weir_state_def *def, const struct weir_
 	return dead && e->key_bytes != WEIR_KEY_LONG ? sizeof *e : (uint32_t)weir_entry_bytes(def, e);
 }
 
+static void pack_entry(struct packer *pk, struct weir_page *p, struct weir_entry *e, uint32_t offset)
+{
+	e->flags &= (uint8_t)~WEIR_ENTRY_DIRTY;
+	if (pk->page != p || pk->to != offset) {
+		range_flush(pk);
+		pk->page = p;
+		pk->from = offset;
+	}
+	pk->to = offset + dirty_bytes(pk->sl->def, e);
+}
+
+/* Entries in the order they changed: few of many. */
+static void pack_listed(struct packer *pk, const struct weir_gen *g)
+{
+	const struct weir_pages *pg = &pk->sl->pages;
+	for (uint32_t i = 0; i < g->dirty_count; i++) {
+		enum { AHEAD = 8 };
+		if (i + AHEAD < g->dirty_count) {
+			uint32_t ahead = g->dirty[i + AHEAD];
+			uintptr_t base = (uintptr_t)pg->page[ahead >> WEIR_REF_SHIFT].base;
+			__builtin_prefetch((const void *)(base + (ahead & ((1u << WEIR_REF_SHIFT) - 1)) * 8), 1, 3);
+		}
+		uint32_t ref = g->dirty[i];
+		struct weir_page *p = &pg->page[ref >> WEIR_REF_SHIFT];
+		if (p->state != WEIR_PAGE_LIVE)
+			continue; /* given back since: said below, for the page as a whole */
+		uint32_t offset = (ref & ((1u << WEIR_REF_SHIFT) - 1)) * 8;
+		pack_entry(pk, p, (struct weir_entry *)(void *)(p->base + offset), offset);
+	}
+}
+
+/* Page by page: where most entries changed, neighbours become one range, and memory is read in order. */
+static void pack_walked(struct packer *pk, const struct weir_gen *g)
+{
+	const struct weir_state_def *def = pk->sl->def;
+	for (uint32_t no = g->page_first; no != 0; no = pk->sl->pages.page[no].next) {
+		struct weir_page *p = &pk->sl->pages.page[no];
+		if (p->state != WEIR_PAGE_LIVE)
+			continue;
+		for (uint32_t at = WEIR_PAGE_HEAD; at < p->used;) {
+			struct weir_entry *e = (struct weir_entry *)(void *)(p->base + at);
+			uint64_t bytes = (e->flags & WEIR_ENTRY_BLOB) != 0 ? weir_blob_bytes(e) : weir_entry_bytes(def, e);
+			if ((e->flags & WEIR_ENTRY_DIRTY) != 0)
+				pack_entry(pk, p, e, at);
+			at += (uint32_t)bytes;
+		}
+	}
+}
+
 static void pack_gen(struct packer *pk, struct weir_gen *g)
 {
 	struct weir_slot *sl = pk->sl;
 	if (g->dirty_count == 0)
 		return;
 	pack_window(pk, g->start);
-	for (uint32_t i = 0; i < g->dirty_count; i++) {
-		enum { AHEAD = 8 };
-		if (i + AHEAD < g->dirty_count) {
-			uint32_t ahead = g->dirty[i + AHEAD];
-			uintptr_t base = (uintptr_t)sl->pages.page[ahead >> WEIR_REF_SHIFT].base;
-			__builtin_prefetch((const void *)(base + (ahead & ((1u << WEIR_REF_SHIFT) - 1)) * 8), 1, 3);
-		}
-		uint32_t ref = g->dirty[i];
-		struct weir_page *p = &sl->pages.page[ref >> WEIR_REF_SHIFT];
-		if (p->state != WEIR_PAGE_LIVE)
-			continue; /* given back since: said below, for the page as a whole */
-		uint32_t offset = (ref & ((1u << WEIR_REF_SHIFT) - 1)) * 8;
-		struct weir_entry *e = (struct weir_entry *)(void *)(p->base + offset);
-		e->flags &= (uint8_t)~WEIR_ENTRY_DIRTY;
-		uint32_t bytes = dirty_bytes(sl->def, e);
-		if (pk->page != p || pk->to != offset) {
-			range_flush(pk);
-			pk->page = p;
-			pk->from = offset;
-		}
-		pk->to = offset + bytes;
-	}
+	if ((uint64_t)g->dirty_count * 2 >= g->entries)
+		pack_walked(pk, g);
+	else
+		pack_listed(pk, g);
 	range_flush(pk);
 	weir_blocks_give(&sl->blocks, g->dirty, g->dirty_capacity * sizeof *g->dirty);
 	g->dirty = NULL;
