@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: hot IN [--instructions|--decode|--fold N]\n");
 		return 2;
 	}
-	if (weir_rig_create(&rig, argv[1], HOT_BATCHES, &dg) != WEIR_OK) {
+	if (weir_rig_create(&rig, argv[1], HOT_BATCHES, 1, &dg) != WEIR_OK) {
 		fprintf(stderr, "hot: %s\n", weir_diag_text(dg));
 		return 1;
 	}

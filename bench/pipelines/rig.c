@@ -1,4 +1,4 @@
-/* rig.c: the main job on one worker, fed from memory (rig.h) */
+/* rig.c: the main job on workers fed from memory (rig.h) */
 #include "bench/pipelines/rig.h"
 
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static enum weir_err plan(struct weir_rig *rig, const char *in, struct weir_diag
 	return weir_plan_bind(co->plan, &partitions, co->settings.slots, dg);
 }
 
-static enum weir_err worker(struct weir_rig *rig, struct weir_diag **dg)
+static enum weir_err workers_create(struct weir_rig *rig, uint32_t workers, struct weir_diag **dg)
 {
 	struct weir_core *co = &rig->core;
 	co->outputs = weir_xcalloc(1, sizeof *co->outputs);
@@ -76,35 +76,67 @@ static enum weir_err worker(struct weir_rig *rig, struct weir_diag **dg)
 	co->outputs[0].partitions = 1;
 	co->policies = weir_xcalloc(1, sizeof *co->policies);
 	co->policies[0] = (struct weir_scan_policy){WEIR_ERRORS_SKIP, -1, -1};
-	co->worker_count = 1;
-	co->workers = weir_xcalloc(1, sizeof *co->workers);
-	weir_routes_init(&co->routes, co->plan->stages[0].slot_count, 1);
-	struct weir_worker_conf wc = {.plan = co->plan,
-				      .count = 1,
-				      .routes = &co->routes,
-				      .outputs = co->outputs,
-				      .policies = co->policies,
-				      .emit_coalesce = true,
-				      .input_capacity = 32,
-				      .fragments = 8,
-				      .bundles = 8};
-	enum weir_err err = weir_worker_create(&co->workers[0], &wc, dg);
-	if (err != WEIR_OK)
-		return err;
+	co->worker_count = workers;
+	co->workers = weir_xcalloc(workers, sizeof *co->workers);
+	weir_routes_init(&co->routes, co->plan->stages[0].slot_count, workers);
+	for (uint32_t i = 0; i < workers; i++) {
+		struct weir_worker_conf wc = {.plan = co->plan,
+					      .id = i,
+					      .count = workers,
+					      .routes = &co->routes,
+					      .outputs = co->outputs,
+					      .policies = co->policies,
+					      .emit_coalesce = true,
+					      .future_max_ms = co->settings.time_future_max_ms,
+					      .input_capacity = 32,
+					      .fragments = 8,
+					      .bundles = 8};
+		enum weir_err err = weir_worker_create(&co->workers[i], &wc, dg);
+		if (err != WEIR_OK)
+			return err;
+	}
+	for (uint32_t i = 0; i < workers; i++)
+		co->workers[i]->peers = co->workers;
 	rig->w = co->workers[0];
-	rig->w->peers = co->workers;
 	return WEIR_OK;
 }
 
-/* Fills batch after batch with the next records of one partition, then goes on with the next partition. Units are kept:
- * the records lie in them. */
+/* The next WEIR_BATCH_ROWS records of partition p; *u and *at: the unit in hand. Units are kept: records lie in them.
+ */
+static enum weir_err fill(struct weir_stream_log *sl, uint32_t p, struct weir_unit **u, uint32_t *at,
+			  struct weir_record *records, struct weir_diag **dg)
+{
+	for (uint32_t count = 0; count < WEIR_BATCH_ROWS;) {
+		int64_t first_ts;
+		if (!*u || *at == (*u)->count) {
+			if (sl->ops->peek(sl, p, &first_ts, dg) != WEIR_POLL_UNIT)
+				return *dg ? weir_diag_code(*dg)
+					   : weir_diag_set(dg, WEIR_E_CONF,
+							   "the topic is too short for this many batches");
+			enum weir_err err = sl->ops->take(sl, p, u, dg);
+			if (err != WEIR_OK)
+				return err;
+			*at = 0;
+		}
+		uint32_t n = (*u)->count - *at < WEIR_BATCH_ROWS - count ? (*u)->count - *at : WEIR_BATCH_ROWS - count;
+		memcpy(records + count, (*u)->records + *at, n * sizeof *records);
+		*at += n;
+		count += n;
+	}
+	return WEIR_OK;
+}
+
+/* Batches of the partitions in turn. */
 static enum weir_err load(struct weir_rig *rig, struct weir_diag **dg)
 {
 	struct weir_stream_log *sl = rig->core.streams[0];
 	uint32_t partitions = sl->ops->partitions(sl);
+	struct weir_unit **unit = weir_xcalloc(partitions, sizeof *unit);
+	uint32_t *at = weir_xcalloc(partitions, sizeof *at);
+	enum weir_err err = WEIR_OK;
 	rig->inputs = weir_xcalloc(rig->batch_count, sizeof *rig->inputs);
-	for (uint32_t b = 0; b < rig->batch_count; b++) {
-		uint32_t p = b % partitions, count = 0;
+	for (uint32_t b = 0; b < rig->batch_count && err == WEIR_OK; b++) {
+		uint32_t p = b % partitions;
 		struct weir_record *records = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *records);
 		rig->inputs[b] = (struct weir_input){.kind = WEIR_INPUT_RECORDS,
 						     .partition = p,
@@ -114,22 +146,11 @@ static enum weir_err load(struct weir_rig *rig, struct weir_diag **dg)
 						     .topic = "order.placed",
 						     .topic_partition = p,
 						     .advance_to = WEIR_TIME_UNSET};
-		while (count < WEIR_BATCH_ROWS) {
-			int64_t first_ts;
-			struct weir_unit *u;
-			if (sl->ops->peek(sl, p, &first_ts, dg) != WEIR_POLL_UNIT)
-				return *dg ? weir_diag_code(*dg)
-					   : weir_diag_set(dg, WEIR_E_CONF,
-							   "the topic is too short for this many batches");
-			enum weir_err err = sl->ops->take(sl, p, &u, dg);
-			if (err != WEIR_OK)
-				return err;
-			uint32_t n = u->count < WEIR_BATCH_ROWS - count ? u->count : WEIR_BATCH_ROWS - count;
-			memcpy(records + count, u->records, n * sizeof *records);
-			count += n;
-		}
+		err = fill(sl, p, &unit[p], &at[p], records, dg);
 	}
-	return WEIR_OK;
+	free(unit);
+	free(at);
+	return err;
 }
 
 static enum weir_err halves(struct weir_rig *rig, struct weir_diag **dg)
@@ -158,7 +179,8 @@ static enum weir_err halves(struct weir_rig *rig, struct weir_diag **dg)
 				   sc->all_count, false, dg);
 }
 
-enum weir_err weir_rig_create(struct weir_rig **out, const char *in, uint32_t batch_count, struct weir_diag **dg)
+enum weir_err weir_rig_create(struct weir_rig **out, const char *in, uint32_t batch_count, uint32_t workers,
+			      struct weir_diag **dg)
 {
 	struct weir_rig *rig = aligned_alloc(WEIR_CACHE_LINE, weir_align_up(sizeof *rig, WEIR_CACHE_LINE));
 	if (!rig)
@@ -167,16 +189,22 @@ enum weir_err weir_rig_create(struct weir_rig **out, const char *in, uint32_t ba
 	rig->batch_count = batch_count;
 	enum weir_err err = plan(rig, in, dg);
 	if (err == WEIR_OK)
-		err = worker(rig, dg);
+		err = workers_create(rig, workers, dg);
 	if (err == WEIR_OK)
 		err = load(rig, dg);
-	if (err == WEIR_OK)
+	if (err == WEIR_OK && workers == 1)
 		err = halves(rig, dg);
 	if (err != WEIR_OK) {
 		weir_rig_destroy(rig);
 		return err;
 	}
-	weir_rig_run(rig, batch_count > 64 ? batch_count : 64);
+	uint32_t batches = (batch_count + RIG_POINT_BATCHES - 1) / RIG_POINT_BATCHES * RIG_POINT_BATCHES;
+	weir_rig_run(rig, batches);
+	if (rig->applied != (uint64_t)batches * WEIR_BATCH_ROWS) {
+		weir_rig_destroy(rig);
+		return weir_diag_set(dg, WEIR_E_CONF,
+				     "some of the recorded orders were refused: figures would mean nothing");
+	}
 	*out = rig;
 	return WEIR_OK;
 }
@@ -202,33 +230,58 @@ void weir_rig_destroy(struct weir_rig *rig)
 	free(rig);
 }
 
-static void push(struct weir_rig *rig, struct weir_input *in)
+static void step_all(struct weir_rig *rig)
 {
-	in->seq = rig->seq++;
-	bool pushed = weir_ring_push(&rig->w->input, in);
-	WEIR_ASSERT(pushed);
-	weir_ring_publish(&rig->w->input);
-	while (!weir_ring_pop(&rig->w->input_back))
-		weir_worker_step(rig->w);
+	for (uint32_t i = 0; i < rig->core.worker_count; i++)
+		weir_worker_step(rig->core.workers[i]);
 }
 
-/* An order point; the bundle goes straight back, as from a snapshotter that has nothing to write. */
+static void push(struct weir_worker *w, struct weir_input *in)
+{
+	bool pushed = weir_ring_push(&w->input, in);
+	WEIR_ASSERT(pushed);
+	weir_ring_publish(&w->input);
+}
+
+static void push_records(struct weir_rig *rig, struct weir_input *in)
+{
+	in->seq = rig->seq++;
+	struct weir_worker *w = rig->core.workers[in->seq % rig->core.worker_count];
+	push(w, in);
+	while (!weir_ring_pop(&w->input_back))
+		step_all(rig);
+}
+
+/* An order point; bundles go straight back, as from a snapshotter that has nothing to write. */
 static void point(struct weir_rig *rig)
 {
-	struct weir_input in = {.kind = WEIR_INPUT_POINT, .advance_to = WEIR_TIME_UNSET};
-	push(rig, &in);
-	struct weir_bundle *b = weir_ring_pop(&rig->w->bundle);
-	WEIR_ASSERT(b && b->closed_count == 0);
-	rig->applied = b->counters.applied;
-	bool pushed = weir_ring_push(&rig->w->bundle_back, b);
-	WEIR_ASSERT(pushed);
-	weir_ring_publish(&rig->w->bundle_back);
+	enum { WORKERS_MAX = 16 };
+	struct weir_input in[WORKERS_MAX];
+	uint32_t count = rig->core.worker_count;
+	uint64_t seq = rig->seq++;
+	WEIR_ASSERT(count <= WORKERS_MAX);
+	for (uint32_t i = 0; i < count; i++) {
+		in[i] = (struct weir_input){.kind = WEIR_INPUT_POINT, .seq = seq, .advance_to = WEIR_TIME_UNSET};
+		push(rig->core.workers[i], &in[i]);
+	}
+	rig->applied = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct weir_worker *w = rig->core.workers[i];
+		while (!weir_ring_pop(&w->input_back))
+			step_all(rig);
+		struct weir_bundle *b = weir_ring_pop(&w->bundle);
+		WEIR_ASSERT(b && b->closed_count == 0);
+		rig->applied += b->counters.applied;
+		bool pushed = weir_ring_push(&w->bundle_back, b);
+		WEIR_ASSERT(pushed);
+		weir_ring_publish(&w->bundle_back);
+	}
 }
 
 void weir_rig_run(struct weir_rig *rig, uint32_t batches)
 {
 	for (uint32_t b = 0; b < batches; b++) {
-		push(rig, &rig->inputs[b % rig->batch_count]);
+		push_records(rig, &rig->inputs[b % rig->batch_count]);
 		if ((b + 1) % RIG_POINT_BATCHES == 0)
 			point(rig);
 	}

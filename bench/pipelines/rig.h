@@ -1,5 +1,6 @@
 /* rig.h: the main job (revenue per merchant in windows of five minutes) for the programs of this folder: its topology,
- * and one worker that is fed recorded orders from memory, without io and snapshotter. @thread init, one thread */
+ * and workers (one, or several on one thread) that are fed recorded orders from memory, without io and snapshotter.
+ * @thread init, one thread */
 #ifndef WEIR_BENCH_RIG_H
 #define WEIR_BENCH_RIG_H
 
@@ -10,8 +11,8 @@
 struct weir_topology *weir_rig_topology(const char *in, const char *out, struct weir_diag **dg);
 
 struct weir_rig {
-	struct weir_core core; /* plan, stream, routes and one worker; no log, no snapshotter, no feed */
-	struct weir_worker *w;
+	struct weir_core core;     /* plan, stream, routes and workers; no log, no snapshotter, no feed */
+	struct weir_worker *w;     /* the first */
 	struct weir_input *inputs; /* batch_count batches of WEIR_BATCH_ROWS orders, partition by partition */
 	uint32_t batch_count;
 	uint64_t seq;
@@ -25,9 +26,10 @@ struct weir_rig {
 	struct weir_applied out;
 };
 
-/* Reads batch_count batches from the topic, partition after partition, and folds them once: every key is there then. */
+/* Reads batch_count batches from the topic, partition after partition, and folds them once: every key is there then.
+ * Several workers, all stepped by the caller, exchange rows by rings. The halves exist for one worker only. */
 WEIR_MUST_CHECK enum weir_err weir_rig_create(struct weir_rig **out, const char *in, uint32_t batch_count,
-					      struct weir_diag **dg);
+					      uint32_t workers, struct weir_diag **dg);
 void weir_rig_destroy(struct weir_rig *rig);
 
 /* Batches through the worker as the engine drives it: input ring, decode, keys, state, input back; an order point every

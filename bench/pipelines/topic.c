@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 	}
 	struct weir_rig *rig;
 	struct weir_diag *dg = NULL;
-	if (weir_rig_create(&rig, argv[1], HOT_BATCHES, &dg) != WEIR_OK) {
+	if (weir_rig_create(&rig, argv[1], HOT_BATCHES, 1, &dg) != WEIR_OK) {
 		fprintf(stderr, "topic: %s\n", weir_diag_text(dg));
 		return 1;
 	}
