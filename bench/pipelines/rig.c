@@ -90,7 +90,8 @@ static enum weir_err workers_create(struct weir_rig *rig, uint32_t workers, stru
 					      .future_max_ms = co->settings.time_future_max_ms,
 					      .input_capacity = 32,
 					      .fragments = 8,
-					      .bundles = 8};
+					      .bundles = 8,
+					      .bundle_bytes_max = 16 << 20};
 		enum weir_err err = weir_worker_create(&co->workers[i], &wc, dg);
 		if (err != WEIR_OK)
 			return err;
