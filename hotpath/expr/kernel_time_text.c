@@ -187,8 +187,8 @@ WEIR_PREPARE(ltz_number)
 		"TO_TIMESTAMP_LTZ: the second argument is 0 (seconds), 3 (ms), 6 (us) or 9 (ns), a constant");
 }
 
-/* A BIGINT that counts the ticks of the result already, the usual case: a few vectorised instructions a row. False: some
- * row may be out of range (or one that nobody asked for), so that the general way must look. */
+/* A BIGINT that counts the ticks of the result already, the usual case: a few vectorised instructions a row. False:
+ * some row may be out of range (or one that nobody asked for), so that the general way must look. */
 WEIR_KERNEL_LOOPS static bool ltz_same_unit(struct weir_kernel *k, int64_t per_day)
 {
 	int64_t *restrict o = k->out->i64;

@@ -102,7 +102,7 @@ struct weir_fragment {
 	int64_t time_max; /* largest event time of its accepted records; WEIR_TIME_UNSET if none */
 	int64_t time[WEIR_BATCH_ROWS];
 	int64_t run[WEIR_BATCH_ROWS];
-	struct weir_sel sel; /* accepted records */
+	struct weir_sel sel;                /* accepted records */
 	uint16_t rows_all[WEIR_BATCH_ROWS]; /* 0, 1, 2, ... @writer init */
 	struct weir_col *cols;
 	const struct weir_col **col_ptrs;

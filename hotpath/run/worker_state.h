@@ -52,7 +52,8 @@ struct weir_worker_state {
 	struct weir_bundle **free_bundle;
 	uint32_t free_bundle_count;
 	struct weir_bundle **all_bundle;
-	struct weir_buf *spare_deltas; /* of bundles that came back, last in first out: few buffers stay large and warm */
+	struct weir_buf
+		*spare_deltas; /* of bundles that came back, last in first out: few buffers stay large and warm */
 	uint32_t spare_deltas_count;
 	struct weir_bundle *current; /* what stage 0 writes to: the next order point's */
 	struct pending pending[WORKER_PENDING_MAX];

@@ -227,17 +227,22 @@ static void pack_listed(struct packer *pk, const struct weir_gen *g)
 	}
 }
 
-/* Page by page: where most entries changed, neighbours become one range, and memory is read in order. */
+/* Page by page, oldest first: where most entries changed, neighbours become one range, and memory is read in order. */
 static void pack_walked(struct packer *pk, const struct weir_gen *g)
 {
 	const struct weir_state_def *def = pk->sl->def;
-	for (uint32_t no = g->page_first; no != 0; no = pk->sl->pages.page[no].next) {
-		struct weir_page *p = &pk->sl->pages.page[no];
+	const struct weir_pages *pg = &pk->sl->pages;
+	uint32_t oldest = g->page_first;
+	while (oldest != 0 && pg->page[oldest].next != 0)
+		oldest = pg->page[oldest].next;
+	for (uint32_t no = oldest; no != 0; no = pg->page[no].prev) {
+		struct weir_page *p = &pg->page[no];
 		if (p->state != WEIR_PAGE_LIVE)
 			continue;
 		for (uint32_t at = WEIR_PAGE_HEAD; at < p->used;) {
 			struct weir_entry *e = (struct weir_entry *)(void *)(p->base + at);
-			uint64_t bytes = (e->flags & WEIR_ENTRY_BLOB) != 0 ? weir_blob_bytes(e) : weir_entry_bytes(def, e);
+			uint64_t bytes =
+				(e->flags & WEIR_ENTRY_BLOB) != 0 ? weir_blob_bytes(e) : weir_entry_bytes(def, e);
 			if ((e->flags & WEIR_ENTRY_DIRTY) != 0)
 				pack_entry(pk, p, e, at);
 			at += (uint32_t)bytes;
