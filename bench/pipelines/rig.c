@@ -107,6 +107,7 @@ static enum weir_err workers_create(struct weir_rig *rig, uint32_t workers, stru
 static enum weir_err fill(struct weir_stream_log *sl, uint32_t p, struct weir_unit **u, uint32_t *at,
 			  struct weir_record *records, struct weir_diag **dg)
 {
+	struct weir_stream_log *sl = rig->core.streams[0];
 	for (uint32_t count = 0; count < WEIR_BATCH_ROWS;) {
 		int64_t first_ts;
 		if (!*u || *at == (*u)->count) {
@@ -117,6 +118,8 @@ static enum weir_err fill(struct weir_stream_log *sl, uint32_t p, struct weir_un
 			enum weir_err err = sl->ops->take(sl, p, u, dg);
 			if (err != WEIR_OK)
 				return err;
+			rig->units = weir_xrealloc(rig->units, (rig->unit_count + 1) * sizeof(struct weir_unit *));
+			rig->units[rig->unit_count++] = *u;
 			*at = 0;
 		}
 		uint32_t n = (*u)->count - *at < WEIR_BATCH_ROWS - count ? (*u)->count - *at : WEIR_BATCH_ROWS - count;
@@ -147,7 +150,7 @@ static enum weir_err load(struct weir_rig *rig, struct weir_diag **dg)
 						     .topic = "order.placed",
 						     .topic_partition = p,
 						     .advance_to = WEIR_TIME_UNSET};
-		err = fill(sl, p, &unit[p], &at[p], records, dg);
+		err = fill(rig, p, &unit[p], &at[p], records, dg);
 	}
 	free(unit);
 	free(at);
@@ -220,6 +223,9 @@ void weir_rig_destroy(struct weir_rig *rig)
 	for (uint32_t b = 0; rig->inputs && b < rig->batch_count; b++)
 		free((void *)(uintptr_t)rig->inputs[b].records);
 	free(rig->inputs);
+	for (uint32_t i = 0; i < rig->unit_count; i++)
+		rig->core.streams[0]->ops->release(rig->core.streams[0], rig->units[i]);
+	free(rig->units);
 	if (rig->decoder)
 		rig->decoder->destroy(rig->decoder);
 	for (uint32_t c = 0; rig->cols && c < rig->core.plan->scans[0].column_count; c++)

@@ -15,6 +15,8 @@ struct weir_rig {
 	struct weir_worker *w;     /* the first */
 	struct weir_input *inputs; /* batch_count batches of WEIR_BATCH_ROWS orders, partition by partition */
 	uint32_t batch_count;
+	struct weir_unit **units; /* that the records lie in */
+	uint32_t unit_count;
 	uint64_t seq;
 	uint64_t applied; /* rows that the worker has counted as applied, as of the last order point */
 	/* The two halves by themselves. */

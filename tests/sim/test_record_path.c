@@ -97,6 +97,13 @@ static bool trap_calls(void)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
+/* Ends the child without what sanitizers do at an _exit: that would be trapped, too. */
+static void leave(int code)
+{
+	for (;;)
+		(void)syscall(SYS_exit_group, code);
+}
+
 /* ---- the records ---- */
 
 static char *topic_make(void)
@@ -173,6 +180,9 @@ static void test_counters_count(void **state)
 static void test_no_system_call(void **state)
 {
 	(void)state;
+#ifdef __SANITIZE_THREAD__
+	skip(); /* its runtime makes calls of its own */
+#endif
 	char *dir = topic_make();
 	for (uint32_t workers = 1; workers <= 2; workers++) {
 		struct weir_rig *rig = rig_make(dir, workers);
@@ -183,13 +193,13 @@ static void test_no_system_call(void **state)
 			/* Exit codes: 0 none; 1 some; 2 the trap does not work; 77 no seccomp here. */
 			weir_rig_run(rig, BATCHES); /* pages are copied on first write: not the record path's doing */
 			if (!trap_calls())
-				_exit(77);
+				leave(77);
 			weir_rig_run(rig, COUNTED_BATCHES);
 			int counted = calls, first = first_call;
 			(void)syscall(SYS_getppid);
 			if (calls != counted + 1)
-				_exit(2);
-			_exit(counted == 0 ? 0 : first > 0 && first < 70 ? 100 + first : 1);
+				leave(2);
+			leave(counted == 0 ? 0 : first > 0 && first < 70 ? 100 + first : 1);
 		}
 		int status;
 		assert_int_equal(waitpid(child, &status, 0), child);
