@@ -104,7 +104,7 @@ static enum weir_err workers_create(struct weir_rig *rig, uint32_t workers, stru
 
 /* The next WEIR_BATCH_ROWS records of partition p; *u and *at: the unit in hand. Units are kept: records lie in them.
  */
-static enum weir_err fill(struct weir_stream_log *sl, uint32_t p, struct weir_unit **u, uint32_t *at,
+static enum weir_err fill(struct weir_rig *rig, uint32_t p, struct weir_unit **u, uint32_t *at,
 			  struct weir_record *records, struct weir_diag **dg)
 {
 	struct weir_stream_log *sl = rig->core.streams[0];
