@@ -29,11 +29,11 @@ static bool read_digits(const struct weir_ast *a, weir_i128 *value, int *digits,
 			continue;
 		}
 		bool leading = v == 0 && a->text[i] == '0' && !point;
-		v = v * 10 + (a->text[i] - '0');
 		*digits += !leading;
 		*scale += point;
 		if (*digits > WEIR_DECIMAL_PRECISION_MAX)
-			return false;
+			return false; /* before it could leave 128 bits */
+		v = v * 10 + (a->text[i] - '0');
 	}
 	*value = minus ? -v : v;
 	return true;

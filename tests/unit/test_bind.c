@@ -136,6 +136,8 @@ static void test_literals(void **state)
 	expect_error("DATE '2026-02-30'", 1, "not a valid DATE");
 	expect_error("TIMESTAMP 'yesterday'", 1, "write TIMESTAMP '2026-01-01 00:00:00'");
 	expect_error("123456789012345678901234567890123456789", 1, "more than 38 digits");
+	/* Ten times what 38 sevens are leaves 128 bits. */
+	expect_error("777777777777777777777777777777777777777777777", 1, "more than 38 digits");
 }
 
 static void test_columns(void **state)
