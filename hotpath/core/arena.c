@@ -10,8 +10,40 @@
 
 struct weir_arena {
 	_Atomic uint64_t bytes; /* @writer worker @reader any (relaxed: a statistic) */
-	int flags;              /* MALLOCX_ARENA of this arena, no thread cache */
+	int flags;              /* MALLOCX_ARENA of this arena, no thread cache; 0: the shared ones */
+	unsigned number;        /* of the jemalloc arena, where flags are set */
 };
+
+#ifdef WEIR_JEMALLOC
+enum { SPARE_MAX = 1024, NUMBER_MAX = 2046 }; /* as many as workers; the largest that fits MALLOCX_ARENA's int */
+/* Number + 1 of jemalloc arenas that nobody uses: the next engine of the process takes them, as jemalloc's numbers run
+ * out and each holds some megabytes. @thread any */
+static _Atomic unsigned spare[SPARE_MAX];
+
+static bool spare_take(unsigned *number)
+{
+	for (uint32_t i = 0; i < SPARE_MAX; i++) {
+		unsigned n = atomic_load_explicit(&spare[i], memory_order_relaxed);
+		/* acquire: with the release of spare_give, what its last owner did to the arena comes first */
+		if (n != 0 && atomic_compare_exchange_strong_explicit(&spare[i], &n, 0, memory_order_acquire,
+								      memory_order_relaxed)) {
+			*number = n - 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void spare_give(unsigned number)
+{
+	for (uint32_t i = 0; i < SPARE_MAX; i++) {
+		unsigned none = 0;
+		if (atomic_compare_exchange_strong_explicit(&spare[i], &none, number + 1, memory_order_release,
+							    memory_order_relaxed))
+			return;
+	}
+}
+#endif
 
 struct weir_arena *weir_arena_create(void)
 {
@@ -20,8 +52,10 @@ struct weir_arena *weir_arena_create(void)
 	unsigned number;
 	size_t bytes = sizeof number;
 	/* Without an arena of its own (too many, or not built in) the shared ones do. */
-	if (mallctl("arenas.create", &number, &bytes, NULL, 0) == 0)
+	if (spare_take(&number) || (mallctl("arenas.create", &number, &bytes, NULL, 0) == 0 && number <= NUMBER_MAX)) {
+		ar->number = number;
 		ar->flags = MALLOCX_ARENA(number) | MALLOCX_TCACHE_NONE;
+	}
 #endif
 	return ar;
 }
@@ -31,7 +65,11 @@ void weir_arena_destroy(struct weir_arena *ar)
 	if (ar == NULL)
 		return;
 	WEIR_ASSERT(weir_arena_bytes(ar) == 0);
-	/* The jemalloc arena itself is left: numbers are few and destroying one needs every thread's cache flushed. */
+#ifdef WEIR_JEMALLOC
+	/* The jemalloc arena itself is left for the next: destroying one needs every thread's cache flushed. */
+	if (ar->flags != 0)
+		spare_give(ar->number);
+#endif
 	free(ar);
 }
 

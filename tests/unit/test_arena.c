@@ -5,6 +5,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#ifdef WEIR_JEMALLOC
+#include <jemalloc/jemalloc.h>
+#endif
+
 #include "hotpath/core/arena.h"
 
 static void test_blocks_are_aligned_and_apart(void **state)
@@ -102,12 +106,56 @@ static void test_extents_start_small_and_grow(void **state)
 	weir_arena_destroy(ar);
 }
 
+#ifdef WEIR_JEMALLOC
+static unsigned jemalloc_arenas(void)
+{
+	unsigned n = 0;
+	size_t bytes = sizeof n;
+	assert_int_equal(mallctl("arenas.narenas", &n, &bytes, NULL, 0), 0);
+	return n;
+}
+
+static unsigned jemalloc_arena_of(void *p)
+{
+	unsigned n = 0;
+	size_t bytes = sizeof n;
+	assert_int_equal(mallctl("arenas.lookup", &n, &bytes, &p, sizeof p), 0);
+	return n;
+}
+
+/* jemalloc has about 4,000 numbers for arenas and never takes one back: engines that come and go share them. */
+static void test_jemalloc_arenas_are_used_again(void **state)
+{
+	(void)state;
+	struct weir_arena *a = weir_arena_create(), *b = weir_arena_create();
+	void *p = weir_arena_take(a, 8192, 4096), *q = weir_arena_take(b, 8192, 4096);
+	assert_int_not_equal(jemalloc_arena_of(p), jemalloc_arena_of(q));
+	unsigned before = jemalloc_arenas();
+	weir_arena_give(b, q, 8192, 4096);
+	weir_arena_destroy(b);
+	for (uint32_t i = 0; i < 5000; i++) {
+		b = weir_arena_create();
+		q = weir_arena_take(b, 8192, 4096);
+		memset(q, 1, 8192);
+		assert_int_not_equal(jemalloc_arena_of(p), jemalloc_arena_of(q));
+		weir_arena_give(b, q, 8192, 4096);
+		weir_arena_destroy(b);
+	}
+	assert_int_equal(jemalloc_arenas(), before);
+	weir_arena_give(a, p, 8192, 4096);
+	weir_arena_destroy(a);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_blocks_are_aligned_and_apart),
 		cmocka_unit_test(test_large_blocks),
 		cmocka_unit_test(test_extents_start_small_and_grow),
+#ifdef WEIR_JEMALLOC
+		cmocka_unit_test(test_jemalloc_arenas_are_used_again),
+#endif
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
