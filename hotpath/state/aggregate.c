@@ -429,5 +429,9 @@ bool weir_agg_check(const struct weir_agg *a, const uint8_t *state, const uint8_
 	if (!weir_agg_has_blob(a))
 		return true;
 	const struct weir_text *t = agg_text_of(a, (uint8_t *)(uintptr_t)state);
+	bool pick = a->kind == WEIR_AGG_FIRST_VALUE || a->kind == WEIR_AGG_LAST_VALUE;
+	/* Merging panes goes by the order: it may not promise a text that is not there. */
+	if (pick && (((const struct agg_text *)(const void *)state)->order == 0) != (payload == NULL))
+		return false;
 	return payload == NULL ? t->bytes == 0 : t->bytes <= capacity;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "hotpath/core/diag.h"
+#include "hotpath/state/agg_state.h"
 #include "hotpath/state/slot.h"
 #include "tests/support/state_rig.h"
 
@@ -318,6 +319,29 @@ static void test_fingerprint(void **state)
 	rig_fini(&rg);
 }
 
+/* States that restore must refuse: what a body says of a text and the text do not agree. */
+static void test_damaged_texts_are_refused(void **state)
+{
+	(void)state;
+	struct rig rg;
+	struct weir_state_def def = two_panes();
+	rig_init(&rg, &def, "LAST_VALUE:2 FIRST_VALUE:2 MIN:2", 1);
+	const uint8_t payload[16] = "a text";
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct weir_agg *a = &rg.def.aggs[i];
+		bool pick = i < 2;
+		struct agg_text none = {{0, 0}, 0}, full = {{1, 6}, 9}, lost = {{0, 0}, 9}, early = {{1, 6}, 0},
+				long_one = {{1, 17}, 9}, long_none = {{0, 6}, 0};
+		assert_true(weir_agg_check(a, (const uint8_t *)&none, NULL, 0));
+		assert_true(weir_agg_check(a, (const uint8_t *)&full, payload, sizeof payload));
+		assert_int_equal(weir_agg_check(a, (const uint8_t *)&lost, NULL, 0), !pick);
+		assert_int_equal(weir_agg_check(a, (const uint8_t *)&early, payload, sizeof payload), !pick);
+		assert_false(weir_agg_check(a, (const uint8_t *)&long_one, payload, sizeof payload));
+		assert_false(weir_agg_check(a, (const uint8_t *)&long_none, NULL, 0));
+	}
+	rig_fini(&rg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +359,7 @@ int main(void)
 		cmocka_unit_test(test_types),
 		cmocka_unit_test(test_definition_is_checked),
 		cmocka_unit_test(test_fingerprint),
+		cmocka_unit_test(test_damaged_texts_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
