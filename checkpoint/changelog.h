@@ -28,9 +28,8 @@ struct weir_topic_spec {
 	const char *name;
 	const char *path; /* recorded: the folder, NULL for the log's home */
 	enum weir_topic_kind kind;
-	uint32_t partitions;   /* wanted; an existing topic with another number: WEIR_E_CONF naming both (CHANGELOG) or
-				  kept (RESULT) */
-	bool partitions_fixed; /* RESULT: sink.partitions was given: another number is an error */
+	uint32_t partitions;     /* wanted; an existing topic keeps its number, unless: */
+	bool partitions_fixed;   /* another number is WEIR_E_CONF naming both */
 	const char *compression; /* none gzip snappy lz4 zstd; NULL: none */
 };
 

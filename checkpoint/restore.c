@@ -95,37 +95,87 @@ static void fingerprint(const struct weir_snapshot_conf *cf, uint32_t stage, str
 	weir_buf_printf(out, "\",\"partitions\":%u}", cf->changelog_partitions);
 }
 
+/* Whether a word of a fingerprint starts or ends at byte at: at a blank outside of parentheses, and inside of one pair
+ * at the commas and the parentheses themselves. `DECIMAL(12, 2)` is one word. */
+static bool is_word_end(const struct weir_buf *b, size_t at)
+{
+	int depth = 0;
+	for (size_t i = 0; i < at; i++)
+		depth += b->data[i] == '(' ? 1 : b->data[i] == ')' ? -1 : 0;
+	uint8_t before = at > 0 ? b->data[at - 1] : ' ', after = at < b->bytes ? b->data[at] : ' ';
+	if (before == '"' || after == '"')
+		return true;
+	return depth == 0   ? before == ' ' || after == ' '
+	       : depth == 1 ? before == '(' || after == ')' || after == ',' ||
+				      (before == ' ' && at > 1 && b->data[at - 2] == ',')
+			    : false;
+}
+
+/* The part in which a differs from b, widened to whole words. */
+static void difference(const struct weir_buf *a, const struct weir_buf *b, size_t *from, size_t *bytes)
+{
+	size_t most = a->bytes < b->bytes ? a->bytes : b->bytes, head = 0, tail = 0;
+	while (head < most && a->data[head] == b->data[head])
+		head++;
+	while (head > 0 && !(is_word_end(a, head) && is_word_end(b, head)))
+		head--;
+	while (tail < most - head && a->data[a->bytes - 1 - tail] == b->data[b->bytes - 1 - tail])
+		tail++;
+	while (tail > 0 && !(is_word_end(a, a->bytes - tail) && is_word_end(b, b->bytes - tail)))
+		tail--;
+	*from = head;
+	*bytes = a->bytes - tail - head;
+	while (*bytes > 0 && a->data[*from + *bytes - 1] == ' ')
+		--*bytes;
+}
+
 static enum weir_err check_schema(const struct pass *ps, const char *app, struct weir_diag **dg)
 {
 	struct weir_buf want = {0};
 	fingerprint(ps->cf, ps->stage, &want);
 	enum weir_err err = WEIR_OK;
-	if (want.bytes != ps->schema.bytes || memcmp(want.data, ps->schema.data, want.bytes) != 0)
+	if (want.bytes != ps->schema.bytes || memcmp(want.data, ps->schema.data, want.bytes) != 0) {
+		size_t kept, kept_bytes, needed, needed_bytes;
+		difference(&ps->schema, &want, &kept, &kept_bytes);
+		difference(&want, &ps->schema, &needed, &needed_bytes);
 		err = weir_diag_set(dg, WEIR_E_CONF,
-				    "state %s is kept in another form than this query needs: kept %.*s, needed %.*s. "
-				    "Give the state another "
-				    "name, or start over with: weir reset %s --execute",
-				    ps->stateless ? "offsets" : ps->cf->plan->stages[ps->stage].name,
-				    (int)ps->schema.bytes, (const char *)ps->schema.data, (int)want.bytes,
-				    (const char *)want.data, app);
+				    "state %s is kept in another form than this query needs: kept '%.*s', needed "
+				    "'%.*s'. To start over: weir reset %s --execute",
+				    ps->stateless ? "offsets" : ps->cf->plan->stages[ps->stage].name, (int)kept_bytes,
+				    (const char *)ps->schema.data + kept, (int)needed_bytes,
+				    (const char *)want.data + needed, app);
+	}
 	weir_buf_fini(&want);
 	return err;
 }
 
-static void apply_inputs(struct pass *ps, const struct weir_marker *mk)
+/* A topic that the query does not read any more is nobody's business; a partition that it would read is. */
+static enum weir_err apply_inputs(struct pass *ps, const struct weir_marker *mk, struct weir_diag **dg)
 {
-	for (uint32_t i = 0; i < mk->input_count; i++)
+	for (uint32_t i = 0; i < mk->input_count; i++) {
+		bool topic = false, partition = false;
 		for (uint32_t p = 0; p < ps->cf->plan->partition_count; p++) {
 			const struct weir_input_name *in = &ps->cf->inputs[p];
-			if (in->partition != mk->inputs[i].partition ||
-			    strlen(in->topic) != mk->inputs[i].topic_bytes ||
+			if (strlen(in->topic) != mk->inputs[i].topic_bytes ||
 			    memcmp(in->topic, mk->inputs[i].topic, mk->inputs[i].topic_bytes) != 0)
 				continue;
+			topic = true;
+			if (in->partition != mk->inputs[i].partition)
+				continue;
+			partition = true;
 			if (mk->inputs[i].offset > ps->out->offset[p])
 				ps->out->offset[p] = mk->inputs[i].offset;
 			if (mk->inputs[i].time > ps->out->time[p])
 				ps->out->time[p] = mk->inputs[i].time;
 		}
+		if (topic && !partition)
+			return weir_diag_set(dg, WEIR_E_CONF,
+					     "topic %.*s has no partition %u any more, which was read up to offset "
+					     "%" PRId64,
+					     (int)mk->inputs[i].topic_bytes, (const char *)mk->inputs[i].topic,
+					     mk->inputs[i].partition, mk->inputs[i].offset);
+	}
+	return WEIR_OK;
 }
 
 static enum weir_err apply_marker(struct pass *ps, struct weir_mem *m, struct weir_diag **dg)
@@ -139,7 +189,7 @@ static enum weir_err apply_marker(struct pass *ps, struct weir_mem *m, struct we
 	ps->out->epoch = mk.epoch > ps->out->epoch ? mk.epoch : ps->out->epoch;
 	ps->out->records = mk.records > ps->out->records ? mk.records : ps->out->records;
 	ps->out->bytes = mk.bytes > ps->out->bytes ? mk.bytes : ps->out->bytes;
-	apply_inputs(ps, &mk);
+	err = apply_inputs(ps, &mk, dg);
 	for (uint32_t i = 0; i < mk.slot_count && err == WEIR_OK; i++) {
 		struct weir_slot *sl = slot_of(ps, mk.slots[i].slot);
 		if (!sl)

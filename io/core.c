@@ -62,6 +62,10 @@ enum weir_err weir_core_plan(struct weir_core *co, struct weir_topology *tp, str
 	enum weir_err err = weir_conf_settings(cf, &co->settings, dg);
 	if (err != WEIR_OK)
 		return err;
+	if (co->settings.exchange == WEIR_EXCHANGE_SETTING_TOPIC)
+		return weir_diag_set(dg, WEIR_E_CONF,
+				     "exchange = topic is for several instances over Kafka, which this build does not "
+				     "have: leave it at auto");
 	co->app = weir_xstrdup(co->settings.application_id ? co->settings.application_id : "weir");
 	struct weir_plan_settings ps = {.exchange = co->settings.exchange == WEIR_EXCHANGE_SETTING_LOCAL
 							    ? WEIR_PLAN_EXCHANGE_LOCAL
@@ -301,7 +305,7 @@ static enum weir_err open_outputs(struct weir_core *co, struct weir_diag **dg)
 static enum weir_err open_changelogs(struct weir_core *co, struct weir_diag **dg)
 {
 	const struct weir_plan *pl = co->plan;
-	uint32_t stages = pl->stage_count ? pl->stage_count : 1, found;
+	uint32_t stages = pl->stage_count ? pl->stage_count : 1, most = most_partitions(pl), found = most;
 	co->state_topic = weir_xcalloc(stages, sizeof *co->state_topic);
 	enum weir_err err = WEIR_OK;
 	for (uint32_t s = 0; s < stages && co->log && err == WEIR_OK; s++) {
@@ -309,10 +313,19 @@ static enum weir_err open_changelogs(struct weir_core *co, struct weir_diag **dg
 			.name = weir_mem_printf(&co->mem, "%s-%s-changelog", co->app,
 						pl->stage_count ? pl->stages[s].name : "offsets"),
 			.kind = WEIR_TOPIC_CHANGELOG,
-			.partitions = most_partitions(pl),
-			.partitions_fixed = true};
+			.partitions = found,
+			.partitions_fixed = s > 0};
 		err = co->log->ops->topic(co->log, &spec, &co->state_topic[s], &found, dg);
 	}
+	/* A source has got more partitions: slots that are not its partitions stay where they are. */
+	for (uint32_t s = 0; s < pl->stage_count && err == WEIR_OK && found != most; s++)
+		if (pl->stages[s].exchange == WEIR_EXCHANGE_DIRECT)
+			err = weir_diag_set(
+				dg, WEIR_E_CONF,
+				"state %s is kept by source partition: %u of them, but now there are %u. To "
+				"start over: weir reset %s %s --execute",
+				pl->stages[s].name, found, most, co->app, co->home);
+	co->changelog_partitions = found;
 	return err;
 }
 
@@ -325,7 +338,7 @@ static void name_inputs(struct weir_core *co)
 			struct weir_input_name *in = &co->inputs[pl->scans[s].partition_base + p];
 			in->topic = weir_mem_strdup(&co->mem,
 						    co->streams[s]->ops->topic(co->streams[s], p, &in->partition));
-			in->changelog_partition = p;
+			in->changelog_partition = p % co->changelog_partitions;
 		}
 }
 
@@ -483,7 +496,7 @@ enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log
 					       .output_topic = co->output_topic,
 					       .log = co->log,
 					       .state_topic = co->state_topic,
-					       .changelog_partitions = most_partitions(pl),
+					       .changelog_partitions = co->changelog_partitions,
 					       .inputs = co->inputs,
 					       .workers = co->workers,
 					       .worker_count = co->worker_count,
@@ -497,6 +510,11 @@ enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log
 		err = weir_park_init(weir_snapshot_park(co->snapshot), co->threads);
 	if (err == WEIR_OK && co->log)
 		err = weir_restore(&co->sncf, weir_mem_printf(&co->mem, "%s %s", co->app, home), &co->restored, dg);
+	if (err == WEIR_OK && co->log && !co->restored.found && co->log->ops->epoch(co->log) > 0)
+		err = weir_diag_set(dg, WEIR_E_CONF,
+				    "application %s has run here before with states of other names than this query's "
+				    "(%s): its results would come again. To start over: weir reset %s %s --execute",
+				    co->app, pl->stage_count ? pl->stages[0].name : "none", co->app, home);
 	if (err != WEIR_OK)
 		return err;
 	count_input(co, co->restored.offset);

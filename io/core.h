@@ -20,6 +20,7 @@ struct weir_core {
 	uint32_t output_count;
 	struct weir_scan_policy *policies;
 	uint32_t *state_topic;
+	uint32_t changelog_partitions; /* of every changelog; what it first began with */
 	struct weir_input_name *inputs;
 	struct weir_worker **workers;
 	uint32_t worker_count;

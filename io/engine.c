@@ -321,6 +321,10 @@ enum weir_err weir_engine_run(struct weir_engine *en, struct weir_diag **diag)
 	if (co->restored.found)
 		weir_core_log(co, 5, "resuming at epoch %llu, after %llu records",
 			      (unsigned long long)co->restored.epoch, (unsigned long long)co->restored.records);
+	for (uint32_t s = 0; s < co->plan->stage_count && co->restored.found; s++)
+		if (co->restored.schema_missing[s])
+			weir_core_log(co, 4, "state %s is new: it begins with what is read from here on",
+				      co->plan->stages[s].name);
 	weir_core_print_frame(co, true, 0);
 	en->start_us = now_us();
 	enum weir_err err = start_threads(en, &dg);

@@ -87,7 +87,9 @@ void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_bu
 		weir_buf_printf(out, " gap=%lld", (long long)def->gap_ms);
 	weir_buf_printf(out, "%s keys(", def->stamped ? " stamped" : "");
 	for (uint32_t i = 0; i < def->key_count; i++)
-		weir_buf_printf(out, "%s%s", i != 0 ? ", " : "", weir_type_text(&def->key_types[i], text, sizeof text));
+		weir_buf_printf(out, "%s%s%s%s", i != 0 ? ", " : "", def->key_texts != NULL ? def->key_texts[i] : "",
+				def->key_texts != NULL ? " " : "",
+				weir_type_text(&def->key_types[i], text, sizeof text));
 	weir_buf_puts(out, ") aggregates(");
 	for (uint32_t i = 0; i < def->agg_count; i++) {
 		const struct weir_agg *a = &def->aggs[i];

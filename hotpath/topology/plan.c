@@ -152,6 +152,23 @@ static enum weir_err branch_add(struct planner *p, struct weir_plan_branch br)
 	return WEIR_OK;
 }
 
+/* The group expressions as text: `merchant_id`, `UPPER(city)`. */
+static const char *const *key_texts(struct planner *p, const struct weir_node *node)
+{
+	const struct weir_node *in = node->inputs[0];
+	const char **names = weir_mem_take(p->m, (in->column_count + 1) * sizeof *names);
+	const char **texts = weir_mem_take(p->m, (node->key_count + 1) * sizeof *texts);
+	for (uint32_t c = 0; c < in->column_count; c++)
+		names[c] = in->columns[c].name;
+	for (uint32_t k = 0; k < node->key_count; k++) {
+		struct weir_buf text = {0};
+		weir_expr_print(node->keys[k], names, &text);
+		texts[k] = weir_mem_strndup(p->m, (const char *)text.data, text.bytes);
+		weir_buf_fini(&text);
+	}
+	return texts;
+}
+
 static enum weir_err stage_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
 
 /* Replaces columns in *filter and exprs by map. */
@@ -376,6 +393,7 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 	def->time_max = p->settings->task_time_max;
 	def->key_count = node->key_count;
 	def->key_types = key_types;
+	def->key_texts = key_texts(p, node);
 	def->agg_count = node->agg_count;
 	def->aggs = weir_mem_copy(p->m, node->aggs, (node->agg_count ? node->agg_count : 1) * sizeof *node->aggs);
 	enum weir_err err = weir_state_def_init(def, p->dg);

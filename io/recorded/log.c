@@ -259,7 +259,7 @@ static enum weir_err topic_existing(const struct log *lg, const struct weir_topi
 		return weir_diag_set(dg, WEIR_E_CONF,
 				     "topic %s in %s was written by application %s for another purpose", spec->name,
 				     folder, lg->app);
-	if (t->partitions != spec->partitions && (spec->kind == WEIR_TOPIC_CHANGELOG || spec->partitions_fixed))
+	if (t->partitions != spec->partitions && spec->partitions_fixed)
 		return weir_diag_set(dg, WEIR_E_CONF, "topic %s in %s has %u partitions, wanted are %u", spec->name,
 				     folder, t->partitions, spec->partitions);
 	*partitions = t->partitions;

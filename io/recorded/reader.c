@@ -712,6 +712,20 @@ enum weir_err weir_reader_seek(struct weir_reader *rd, int64_t offset, struct we
 	return WEIR_OK;
 }
 
+enum weir_err weir_reader_resume(struct weir_reader *rd, int64_t offset, struct weir_diag **dg)
+{
+	int64_t end = weir_reader_end(rd), first = weir_reader_first(rd);
+	if (offset > end)
+		return weir_diag_set(
+			dg, WEIR_E_IO,
+			"%s ends at offset %lld and cannot be gone on with at offset %lld: it became shorter", rd->dir,
+			(long long)end, (long long)offset);
+	if (offset < first)
+		warn(rd->env, "%s begins at offset %lld: offsets %lld to %lld were removed before they were read",
+		     rd->dir, (long long)first, (long long)offset, (long long)first - 1);
+	return weir_reader_seek(rd, offset, dg);
+}
+
 int64_t weir_reader_first(const struct weir_reader *rd)
 {
 	return rd->ss.count == 0 ? 0 : rd->ss.seg[0].base;

@@ -86,6 +86,8 @@ WEIR_MUST_CHECK enum weir_err weir_reader_take(struct weir_reader *rd, struct we
 void weir_reader_release(struct weir_reader_env *env, struct weir_unit *u);
 /* The next record delivered is the first with offset >= offset. */
 WEIR_MUST_CHECK enum weir_err weir_reader_seek(struct weir_reader *rd, int64_t offset, struct weir_diag **dg);
+/* The same for the place where an earlier run stopped: an end before it is WEIR_E_IO, a start behind it a warning. */
+WEIR_MUST_CHECK enum weir_err weir_reader_resume(struct weir_reader *rd, int64_t offset, struct weir_diag **dg);
 /* Offset of the first record with timestamp >= ts, the end offset when there is none. Leaves the reader anywhere. */
 WEIR_MUST_CHECK enum weir_err weir_reader_find_time(struct weir_reader *rd, int64_t ts, int64_t *offset,
 						    struct weir_diag **dg);

@@ -152,7 +152,7 @@ static void source_release(struct weir_stream_log *sl, struct weir_unit *u)
 
 static enum weir_err source_seek(struct weir_stream_log *sl, uint32_t p, int64_t offset, struct weir_diag **dg)
 {
-	return weir_reader_seek(&source_of(sl)->parts[p].rd, offset, dg);
+	return weir_reader_resume(&source_of(sl)->parts[p].rd, offset, dg);
 }
 
 static void source_range(struct weir_stream_log *sl, uint32_t p, int64_t *first, int64_t *end)

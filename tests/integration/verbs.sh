@@ -149,6 +149,37 @@ same "to the same bytes" "$("$weir" dump "$out" revenue.by-merchant --digest)" "
 expect "the changelog is readable" 0 '"entry":\{"kind":"marker"' "$weir" dump "$out" revenue-revenue-tumble-changelog
 expect "another application id starts by itself" 0 '20000 records' "$weir" run "$sql" -g other --define "in=$in" --define "out=$scratch/out2"
 
+# ---- input that became shorter than what was read of it ----
+cp -r "$in" "$scratch/shorter"
+"$weir" run "$sql" --define "in=$in" --define "out=$scratch/out3" -q
+truncate -s 5000 "$scratch/shorter/order.placed-1/00000000000000000000.log"
+expect "a topic cut off" 1 'order.placed-1 ends at offset [0-9]+ and cannot be gone on with' "$weir" run "$sql" --define "in=$scratch/shorter" --define "out=$scratch/out3"
+rm -r "$scratch/shorter/order.placed-1"
+expect "a partition that has gone" 1 'order.placed-1 ends at offset 0 ' "$weir" run "$sql" --define "in=$scratch/shorter" --define "out=$scratch/out3"
+expect "an offset beyond the end is the end" 0 '^0$' sh -c "'$weir' dump '$in' order.placed -o 1000000 | wc -l"
+
+# ---- a query or its input that changed between two runs ----
+half=$scratch/half
+"$weir" run "$sql" --define "in=$in" --define "out=$half" -q -X end.of.input=keep
+changed() { sed "$1" "$sql" >"$scratch/revenue.sql"; }
+again=("$weir" run "$scratch/revenue.sql" --define "out=$half" --define)
+changed 's/merchant_id;$/customer_id;/; s/window_end, merchant_id, SUM/window_end, customer_id, SUM/'
+expect "another group column" 78 "kept 'merchant_id STRING', needed 'customer_id STRING'.*weir reset revenue $half --execute" "${again[@]}" "in=$in"
+changed 's/SUM(amount)/MAX(amount)/'
+expect "another aggregate" 78 "kept 'SUM DECIMAL\(12, 2\)', needed 'MAX DECIMAL" "${again[@]}" "in=$in"
+changed "s/INTERVAL '5' MINUTES/INTERVAL '6' MINUTES/"
+expect "another window" 78 "kept 'size=300000 .*', needed 'size=360000" "${again[@]}" "in=$in"
+changed "s/TUMBLE(TABLE orders, DESCRIPTOR(event_time)/HOP(TABLE orders, DESCRIPTOR(event_time), INTERVAL '1' MINUTE/"
+expect "another kind of window" 78 "states of other names.*weir reset revenue $half --execute" "${again[@]}" "in=$in"
+changed 's/orders BIGINT/n BIGINT/; s/GROUP BY/WHERE amount > 0 GROUP BY/'
+expect "other edits are accepted" 0 '.' "${again[@]}" "in=$in" -X end.of.input=keep
+cp -r "$in" "$scratch/wider"
+cp -r "$in/order.placed-0" "$scratch/wider/order.placed-3"
+expect "a partition more" 0 'resuming' "${again[@]}" "in=$scratch/wider" -X end.of.input=keep
+expect "is read once" 0 'wholly consumed' "${again[@]}" "in=$scratch/wider" -X end.of.input=keep
+expect "a partition less" 78 'has no partition 3 any more' "${again[@]}" "in=$in" -X end.of.input=keep
+expect "an exchange of another build" 78 'exchange = topic' "${again[@]}" "in=$in" -X exchange=topic
+
 # ---- weir test ----
 cp tools/examples/revenue.sql tools/examples/revenue_test.json "$scratch"
 expect "test" 0 '^5 passed, 0 failed$' "$weir" test "$scratch/revenue.sql"

@@ -303,8 +303,15 @@ static void test_starts_and_bounds(void **state)
 		for (int64_t k = from; k < 20; k++)
 			n += sprintf(want + n, "%s%lld", n == 0 ? "" : " ", (long long)k);
 		sl = OPEN(dir, "t", 0);
-		OK(sl->ops->seek(sl, 0, from, &dg));
-		assert_string_equal(drain_offsets(sl, 0, WEIR_POLL_BOUND), want);
+		if (from <= 20) {
+			OK(sl->ops->seek(sl, 0, from, &dg));
+			assert_string_equal(drain_offsets(sl, 0, WEIR_POLL_BOUND), want);
+		} else {
+			assert_int_equal(sl->ops->seek(sl, 0, from, &dg), WEIR_E_IO);
+			assert_non_null(strstr(weir_diag_text(dg), "t-0 ends at offset 20"));
+			weir_diag_destroy(dg);
+			dg = NULL;
+		}
 		sl->ops->close(sl);
 	}
 	const char *name = "t", *wrong[] = {"partition:0", "partition:x,offset:1", "partition:0,offset:1,", "0:1"};
@@ -656,9 +663,14 @@ static void test_trimmed_start_and_gaps(void **state)
 	for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
 		sl = OPEN(dir, "t", 0);
 		OK(sl->ops->seek(sl, 0, cases[i].from, &dg));
+		assert_null(weir_recorded_source_warning(sl, 0));
 		assert_string_equal(drain_offsets(sl, 0, WEIR_POLL_BOUND), cases[i].want);
 		sl->ops->close(sl);
 	}
+	sl = OPEN(dir, "t", 0);
+	OK(sl->ops->seek(sl, 0, 4998, &dg));
+	assert_non_null(strstr(weir_recorded_source_warning(sl, 0), "offsets 4998 to 4999 were removed"));
+	sl->ops->close(sl);
 	tmpdir_remove(dir);
 }
 

@@ -207,7 +207,8 @@ static enum weir_err seek_start(const struct dump_plan *pl, struct weir_stream_l
 	if (strcmp(pl->offset, "end") == 0)
 		return sl->ops->seek(sl, p, end, dg);
 	(void)weir_arg_i64(pl->offset, &n); /* checked where it was given */
-	return sl->ops->seek(sl, p, n >= 0 ? n : weir_max_i64(first, end + n), dg);
+	return sl->ops->seek(sl, p, n >= 0 ? weir_min_i64(weir_max_i64(first, n), end) : weir_max_i64(first, end + n),
+			     dg);
 }
 
 static enum weir_err dump_partition(struct dump_plan *pl, struct weir_stream_log *sl, uint32_t p, struct weir_diag **dg)
