@@ -393,9 +393,9 @@ static void refuse_records(struct weir_worker *w, struct weir_bundle *b, const s
 	for (uint32_t i = from; i < errors->count; i++) {
 		const struct weir_row_error *e = &errors->e[i];
 		const struct weir_record *r = &in->records[e->row];
-		char place[160], detail[320], quoted[5 * 64], text[sizeof detail + sizeof quoted];
+		char place[300], detail[320], quoted[5 * 64], text[sizeof detail + sizeof quoted + 4];
 		size_t n = 0;
-		snprintf(place, sizeof place, "%s-%u offset %lld", in->topic, in->topic_partition,
+		snprintf(place, sizeof place, "%.249s-%u offset %lld", in->topic, in->topic_partition,
 			 (long long)r->offset);
 		detail[0] = 0;
 		if (e->field)
