@@ -60,7 +60,7 @@ void weir_apply_lanes(const struct weir_state_def *def, struct weir_probe *pr, c
 		}
 		ln->entry[i] = (uint8_t *)e;
 		__builtin_prefetch(e, 1, 3);
-		__builtin_prefetch((const uint8_t *)e + 64, 1, 3);
+		__builtin_prefetch((const void *)((uintptr_t)e + 64), 1, 3); /* e may be NULL: no pointer to add to */
 	}
 	bool stamped = def->stamped;
 	uint32_t key_at = weir_def_key_at(def);
