@@ -159,6 +159,7 @@ static enum weir_err add_topic(struct weir_core *co, const struct weir_core_topi
 				       .kind = t->kind,
 				       .partitions = t->partitions ? t->partitions : most_partitions(co->plan),
 				       .partitions_fixed = t->partitions_fixed,
+				       .must_exist = !co->settings.topics_create,
 				       .compression = t->compression};
 	ou->kind = WEIR_OUTPUT_TOPIC;
 	enum weir_err err =
@@ -385,6 +386,28 @@ static bool windows_open(const struct weir_core *co)
 	return false;
 }
 
+/* A partition that a source has gained since the last run is read from its beginning, whatever the startup mode says:
+ * nobody has had a chance to read it. */
+static enum weir_err start_new_partitions(struct weir_core *co, struct weir_diag **dg)
+{
+	const struct weir_plan *pl = co->plan;
+	enum weir_err err = WEIR_OK;
+	for (uint32_t s = 0; s < pl->scan_count; s++) {
+		int64_t *offset = &co->restored.offset[pl->scans[s].partition_base];
+		bool known = false;
+		for (uint32_t p = 0; p < pl->scans[s].partition_count; p++)
+			known |= offset[p] >= 0;
+		for (uint32_t p = 0; known && err == WEIR_OK && p < pl->scans[s].partition_count; p++) {
+			int64_t end;
+			if (offset[p] >= 0)
+				continue;
+			err = co->streams[s]->ops->seek(co->streams[s], p, WEIR_START_FIRST, dg);
+			co->streams[s]->ops->range(co->streams[s], p, &offset[p], &end);
+		}
+	}
+	return err;
+}
+
 /* Records the bounded input still has, and whether a resumed run has nothing left. */
 static void count_input(struct weir_core *co, const int64_t *start)
 {
@@ -515,6 +538,8 @@ enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log
 				    "application %s has run here before with states of other names than this query's "
 				    "(%s): its results would come again. To start over: weir reset %s %s --execute",
 				    co->app, pl->stage_count ? pl->stages[0].name : "none", co->app, home);
+	if (err == WEIR_OK)
+		err = start_new_partitions(co, dg);
 	if (err != WEIR_OK)
 		return err;
 	count_input(co, co->restored.offset);

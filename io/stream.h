@@ -24,6 +24,7 @@ enum weir_poll {
 	WEIR_POLL_ERROR  /* dg says what; the stream is stuck there */
 };
 
+#define WEIR_START_FIRST INT64_C(-2) /* in place of an offset to go on from */
 struct weir_stream_log;
 struct weir_stream_ops {
 	uint32_t (*partitions)(const struct weir_stream_log *sl);
@@ -34,7 +35,9 @@ struct weir_stream_ops {
 	enum weir_err (*take)(struct weir_stream_log *sl, uint32_t p, struct weir_unit **out, struct weir_diag **dg);
 	/* Gives a unit's memory back. */
 	void (*release)(struct weir_stream_log *sl, struct weir_unit *u);
-	/* Next record read from p is the first with offset >= offset. Before the first peek of p. */
+	/* Next record read from p is the first with offset >= offset: where an application goes on. Before the first
+	 * peek of p. An error where the log does not reach that far, or begins behind it. WEIR_START_FIRST: the first
+	 * there is, whatever the startup mode says; range tells it then. */
 	enum weir_err (*seek)(struct weir_stream_log *sl, uint32_t p, int64_t offset, struct weir_diag **dg);
 	/* The first offset that is read without a seek (where the startup mode begins, else the first available) and
 	 * one beyond the last (the bound where bounded). */

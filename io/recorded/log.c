@@ -304,6 +304,9 @@ static enum weir_err topic_list_new(struct log *lg, const struct weir_topic_spec
 	if (err != WEIR_OK)
 		return err;
 	uint32_t there = weir_folder_partitions(folder, spec->name, NULL);
+	if (there == 0 && spec->must_exist)
+		return weir_diag_set(dg, WEIR_E_CONF, "%s has no topic %s, and topics.create is false", folder,
+				     spec->name);
 	if (there != 0 && spec->kind == WEIR_TOPIC_CHANGELOG)
 		return weir_diag_set(dg, WEIR_E_STATE,
 				     "%s has a topic %s, but its commit file does not list it for application %s; to "

@@ -720,6 +720,15 @@ enum weir_err weir_reader_resume(struct weir_reader *rd, int64_t offset, struct 
 			dg, WEIR_E_IO,
 			"%s ends at offset %lld and cannot be gone on with at offset %lld: it became shorter", rd->dir,
 			(long long)end, (long long)offset);
+	if (offset < first && !rd->env->damaged_skip) {
+		enum weir_err err =
+			weir_diag_set(dg, WEIR_E_IO,
+				      "%s begins at offset %lld and cannot be gone on with at offset %lld: %lld "
+				      "offsets were removed before they were read",
+				      rd->dir, (long long)first, (long long)offset, (long long)(first - offset));
+		weir_diag_add_hint(*dg, "'scan.damaged' = 'skip' goes on behind the gap");
+		return err;
+	}
 	if (offset < first)
 		warn(rd->env, "%s begins at offset %lld: offsets %lld to %lld were removed before they were read",
 		     rd->dir, (long long)first, (long long)offset, (long long)first - 1);

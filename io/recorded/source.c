@@ -152,7 +152,12 @@ static void source_release(struct weir_stream_log *sl, struct weir_unit *u)
 
 static enum weir_err source_seek(struct weir_stream_log *sl, uint32_t p, int64_t offset, struct weir_diag **dg)
 {
-	return weir_reader_resume(&source_of(sl)->parts[p].rd, offset, dg);
+	struct part *pt = &source_of(sl)->parts[p];
+	if (offset == WEIR_START_FIRST) {
+		pt->start = 0;
+		return weir_reader_seek(&pt->rd, 0, dg);
+	}
+	return weir_reader_resume(&pt->rd, offset, dg);
 }
 
 static void source_range(struct weir_stream_log *sl, uint32_t p, int64_t *first, int64_t *end)

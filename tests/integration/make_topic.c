@@ -217,8 +217,7 @@ static void add(const json_t *line, int64_t number)
 	struct partition *pt = &partition[p];
 	struct batch *ba = &pt->batch;
 	int64_t at = offset != NULL ? json_integer_value(offset) : pt->next_offset;
-	if (ba->count != 0 && (ba->count == batch_max || ba->producer != producer_id || control != NULL ||
-			       ba->control || codec_bits != 0))
+	if (ba->count != 0 && (ba->count == batch_max || ba->producer != producer_id || control != NULL || ba->control))
 		flush(pt);
 	if (ba->count == 0) {
 		ba->base_offset = at;

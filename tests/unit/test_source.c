@@ -668,6 +668,15 @@ static void test_trimmed_start_and_gaps(void **state)
 		sl->ops->close(sl);
 	}
 	sl = OPEN(dir, "t", 0);
+	assert_int_equal(sl->ops->seek(sl, 0, 4998, &dg), WEIR_E_IO);
+	assert_non_null(strstr(weir_diag_text(dg), "2 offsets were removed before they were read"));
+	weir_diag_destroy(dg);
+	dg = NULL;
+	sl->ops->close(sl);
+	sl = OPEN(dir, "t", .damaged_skip = true, .startup = WEIR_STARTUP_LATEST);
+	OK(sl->ops->seek(sl, 0, WEIR_START_FIRST, &dg));
+	sl->ops->range(sl, 0, &first, &end);
+	assert_int_equal(first, 5000);
 	OK(sl->ops->seek(sl, 0, 4998, &dg));
 	assert_non_null(strstr(weir_recorded_source_warning(sl, 0), "offsets 4998 to 4999 were removed"));
 	sl->ops->close(sl);
