@@ -347,23 +347,25 @@ static uint64_t walk_bytes(const struct weir_state_def *def, const struct weir_e
 	return n <= room ? n : 0;
 }
 
-/* Starts of live blobs of a page, a bit per 8 bytes: a ref may only lead to one of these, and each is somebody's once.
- */
+/* Starts of live blobs of a page, a bit per 8 bytes: a ref may only lead to one of these, of its own generation
+ * (another may end before), and each is somebody's once. */
 struct blob_map {
 	uint64_t **bits; /* by page number */
 	uint32_t count;
 };
 
-static bool blob_claim(struct blob_map *bm, uint32_t ref)
+static bool blob_claim(const struct weir_gen *g, struct blob_map *bm, uint32_t ref)
 {
 	uint32_t no = ref >> WEIR_REF_SHIFT, at = ref & ((1u << WEIR_REF_SHIFT) - 1);
 	if (no >= bm->count || bm->bits[no] == NULL || (bm->bits[no][at / 64] >> (at % 64) & 1) == 0)
+		return false;
+	if (g->pages->page[no].gen != g)
 		return false;
 	bm->bits[no][at / 64] &= ~(UINT64_C(1) << (at % 64));
 	return true;
 }
 
-static bool entry_check(struct weir_slot *sl, struct weir_entry *e, struct blob_map *bm)
+static bool entry_check(struct weir_slot *sl, const struct weir_gen *g, struct weir_entry *e, struct blob_map *bm)
 {
 	const struct weir_state_def *def = sl->def;
 	uint32_t n;
@@ -376,7 +378,7 @@ static bool entry_check(struct weir_slot *sl, struct weir_entry *e, struct blob_
 		if (!weir_agg_has_blob(a))
 			continue;
 		uint32_t ref = weir_agg_blob(a, state);
-		if (ref != 0 && !blob_claim(bm, ref))
+		if (ref != 0 && !blob_claim(g, bm, ref))
 			return false;
 		const struct weir_entry *b =
 			ref != 0 ? (const struct weir_entry *)(void *)weir_ref_get(&sl->pages, ref) : NULL;
@@ -428,7 +430,7 @@ static bool page_index(struct weir_slot *sl, struct weir_page *p, struct blob_ma
 		at += (uint32_t)weir_entry_bytes(def, e);
 		if ((e->flags & WEIR_ENTRY_DEAD) != 0)
 			continue;
-		if (!entry_check(sl, e, bm))
+		if (!entry_check(sl, g, e, bm))
 			return false;
 		g->entries++;
 		if (def->kind == WEIR_STATE_SESSION)

@@ -462,6 +462,47 @@ static void test_damage_is_named(void **state)
 	topic_clear();
 }
 
+/* Blobs of two windows given to each other's entries: the earlier window would take the text of the later with it. */
+static void test_texts_of_another_window_are_refused(void **state)
+{
+	(void)state;
+	struct rig rg;
+	struct weir_state_def def = tumbling(10, 1000);
+	struct weir_buf saved = {0};
+	rig_init(&rg, &def, "COUNT(*) LAST_VALUE:2", 1);
+	rig_put(&rg, 1, 1, 0);
+	rig_put(&rg, 1, 11, 0);
+	weir_slot_barrier(rg.slots[0], 1, &sink);
+	weir_slot_save(rg.slots[0], &saved);
+	uint8_t body[4096];
+	uint32_t bytes = (uint32_t)tp.packs[0].bytes, found = 0;
+	assert_true(bytes <= sizeof body);
+	memcpy(body, tp.packs[0].data, bytes);
+	struct weir_text *text[2];
+	for (uint32_t at = sizeof(struct weir_pack_head); at < bytes;) {
+		const struct weir_pack_run *run = (const void *)(body + at);
+		at += sizeof *run;
+		for (uint32_t i = 0; i < run->items; i++) {
+			const struct weir_pack_item *it = (const void *)(body + at);
+			struct weir_entry *e = (void *)(body + at + sizeof *it);
+			at += (uint32_t)sizeof *it + it->bytes;
+			if ((e->flags & WEIR_ENTRY_BLOB) != 0)
+				continue;
+			assert_true(found < 2);
+			text[found++] = (void *)((uint8_t *)e + rg.def.head_bytes + rg.def.aggs[1].state_at);
+		}
+	}
+	assert_int_equal(found, 2);
+	check_corrupt(&rg, &saved, body, bytes, false, 0, NULL);
+	uint32_t ref = text[0]->ref;
+	text[0]->ref = text[1]->ref;
+	text[1]->ref = ref;
+	check_corrupt(&rg, &saved, body, bytes, false, 0, "entries that cannot be");
+	weir_buf_fini(&saved);
+	rig_fini(&rg);
+	topic_clear();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,6 +516,7 @@ int main(void)
 		cmocka_unit_test(test_tombstones_when_state_shrinks),
 		cmocka_unit_test(test_large_entries_in_parts),
 		cmocka_unit_test(test_damage_is_named),
+		cmocka_unit_test(test_texts_of_another_window_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
