@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "hotpath/core/mem.h"
+#include "io/kafka/property.h"
 
 enum { WARNINGS_MAX = 100, FILE_BYTES_MAX = 1 << 20, VALUE_BYTES_MAX = 1 << 16 };
 
@@ -149,8 +150,16 @@ struct conf_value {
 	enum weir_origin origin;
 };
 
+/* A property of librdkafka's, under its name. */
+struct conf_foreign {
+	char *name;
+	struct conf_value value;
+};
+
 struct weir_conf {
 	struct conf_value values[DEFS];
+	struct conf_foreign *foreign;
+	uint32_t foreign_count;
 	char *warnings[WARNINGS_MAX];
 	uint32_t warning_count;
 };
@@ -168,6 +177,12 @@ void weir_conf_destroy(struct weir_conf *cf)
 		free(cf->values[i].text);
 		free(cf->values[i].place);
 	}
+	for (uint32_t i = 0; i < cf->foreign_count; i++) {
+		free(cf->foreign[i].name);
+		free(cf->foreign[i].value.text);
+		free(cf->foreign[i].value.place);
+	}
+	free(cf->foreign);
 	for (uint32_t i = 0; i < cf->warning_count; i++)
 		free(cf->warnings[i]);
 	free(cf);
@@ -510,10 +525,13 @@ static void warn(struct weir_conf *cf, const char *name)
 		weir_buf_fini(&b);
 }
 
+enum { NEAREST_NAMES_MAX = 512 };
+
 static enum weir_err unknown_name(struct weir_conf *cf, const char *name, struct weir_diag **dg)
 {
-	const char *names[DEFS + WEIR_COUNT_OF(aliases)];
+	const char *names[NEAREST_NAMES_MAX];
 	size_t n = 0;
+	_Static_assert(DEFS + WEIR_COUNT_OF(aliases) < NEAREST_NAMES_MAX, "room for librdkafka's names");
 	for (size_t i = 0; i < WEIR_COUNT_OF(flink_families); i++) {
 		if (starts_with(name, flink_families[i])) {
 			warn(cf, name);
@@ -528,7 +546,9 @@ static enum weir_err unknown_name(struct weir_conf *cf, const char *name, struct
 		names[n++] = defs[i].name;
 	for (size_t i = 0; i < WEIR_COUNT_OF(aliases); i++)
 		names[n++] = aliases[i].alias;
-	const char *near = weir_nearest_name(name, strlen(name), names, n);
+	for (size_t i = 0; n < NEAREST_NAMES_MAX && weir_kafka_property_name(i) != NULL; i++)
+		names[n++] = weir_kafka_property_name(i);
+	const char *near = weir_nearest_name(bare, strlen(bare), names, n);
 	return weir_diag_set(dg, WEIR_E_CONF, "unknown property '%s'%s%s%s", name,
 			     near != NULL ? ": did you mean '" : "", near != NULL ? near : "",
 			     near != NULL ? "'?" : "");
@@ -564,6 +584,94 @@ static enum weir_err bad_value(const struct conf_def *d, const char *name, const
 			     secret ? "****" : value);
 }
 
+/* Takes a stronger or equal origin's value. */
+static void keep_value(struct conf_value *v, const char *value, enum weir_origin origin, const char *place)
+{
+	if (v->text != NULL && origin < v->origin)
+		return;
+	char *text = weir_xstrdup(value), *at = place != NULL ? weir_xstrdup(place) : NULL;
+	free(v->text);
+	free(v->place);
+	*v = (struct conf_value){text, at, origin};
+}
+
+/* A secret is given as @FILE, so that it stands on no command line: the file's first line. */
+static enum weir_err read_secret(const char *name, const char *value, char **out, struct weir_diag **dg)
+{
+	FILE *f = fopen(value + 1, "re");
+	struct weir_buf b = {0};
+	while (f != NULL && b.bytes <= VALUE_BYTES_MAX) {
+		size_t got = fread(weir_buf_room(&b, 4096), 1, 4096, f);
+		b.bytes += got;
+		if (got == 0)
+			break;
+	}
+	bool failed = f == NULL || ferror(f) != 0;
+	if (f != NULL)
+		(void)fclose(f);
+	while (b.bytes != 0 && (b.data[b.bytes - 1] == '\n' || b.data[b.bytes - 1] == '\r'))
+		b.bytes--;
+	enum weir_err err = WEIR_OK;
+	if (failed)
+		err = weir_diag_set(dg, WEIR_E_CONF, "property '%s': cannot read the file '%s'", name, value + 1);
+	else if (b.bytes > VALUE_BYTES_MAX || (b.bytes != 0 && memchr(b.data, 0, b.bytes) != NULL))
+		err = weir_diag_set(dg, WEIR_E_CONF, "property '%s': '%s' holds no secret: text of at most %d bytes",
+				    name, value + 1, VALUE_BYTES_MAX);
+	else
+		weir_buf_put_byte(&b, 0);
+	if (err != WEIR_OK)
+		weir_buf_fini(&b);
+	*out = (char *)b.data;
+	return err;
+}
+
+static struct conf_value *find_foreign(const struct weir_conf *cf, const char *name)
+{
+	for (uint32_t i = 0; i < cf->foreign_count; i++)
+		if (strcmp(cf->foreign[i].name, name) == 0)
+			return &cf->foreign[i].value;
+	return NULL;
+}
+
+/* Sets a property that librdkafka knows; *known false: it does not. */
+static enum weir_err set_foreign(struct weir_conf *cf, const char *name, const char *value, enum weir_origin origin,
+				 const char *place, bool *known, struct weir_diag **dg)
+{
+	char why[512], *secret = NULL;
+	if (starts_with(name, "properties."))
+		name += strlen("properties.");
+	if (weir_kafka_property_check(name, NULL, NULL, 0) == WEIR_PROPERTY_UNKNOWN) {
+		*known = false;
+		return WEIR_OK;
+	}
+	*known = true;
+	bool is_secret = weir_conf_is_secret(name);
+	if (is_secret && value[0] == '@') {
+		enum weir_err err = read_secret(name, value, &secret, dg);
+		if (err != WEIR_OK)
+			return err;
+		value = secret;
+	}
+	enum weir_err err = WEIR_OK;
+	if (weir_kafka_property_check(name, value, why, sizeof why) == WEIR_PROPERTY_BAD) {
+		const char *hint = weir_java_property_hint(name); /* librdkafka refuses some of Java's by name */
+		err = hint != NULL
+			      ? weir_diag_set(dg, WEIR_E_CONF, "property '%s' is for Java programs: %s", name, hint)
+			      : weir_diag_set(dg, WEIR_E_CONF, "property '%s' of librdkafka: %s", name,
+					      is_secret ? "a value that it does not take" : why);
+	} else {
+		struct conf_value *v = find_foreign(cf, name);
+		if (v == NULL) {
+			cf->foreign = weir_xrealloc(cf->foreign, (cf->foreign_count + 1) * sizeof *cf->foreign);
+			cf->foreign[cf->foreign_count] = (struct conf_foreign){.name = weir_xstrdup(name)};
+			v = &cf->foreign[cf->foreign_count++].value;
+		}
+		keep_value(v, value, origin, place);
+	}
+	free(secret);
+	return err;
+}
+
 enum weir_err weir_conf_set_from(struct weir_conf *cf, const char *name, const char *value, enum weir_origin origin,
 				 const char *place, struct weir_diag **out)
 {
@@ -572,21 +680,27 @@ enum weir_err weir_conf_set_from(struct weir_conf *cf, const char *name, const c
 	if (strlen(value) > VALUE_BYTES_MAX)
 		return weir_diag_set(out, WEIR_E_CONF, "the value of property '%s' is longer than %d bytes", name,
 				     VALUE_BYTES_MAX);
-	int i = find_def(name);
-	if (i < 0)
-		return unknown_name(cf, name, out);
+	int i = find_def(starts_with(name, "properties.bootstrap.servers") ? name + strlen("properties.") : name);
+	if (i < 0) {
+		bool known;
+		enum weir_err err = set_foreign(cf, name, value, origin, place, &known, out);
+		return known ? err : unknown_name(cf, name, out);
+	}
 	if (!parse_value(&defs[i], value, NULL))
 		return bad_value(&defs[i], name, value, out);
 	if (defs[i].kind == CONF_NOTHING)
 		warn(cf, name);
-	struct conf_value *v = &cf->values[i];
-	if (v->text != NULL && origin < v->origin)
-		return WEIR_OK;
-	char *text = weir_xstrdup(value), *at = place != NULL ? weir_xstrdup(place) : NULL;
-	free(v->text);
-	free(v->place);
-	*v = (struct conf_value){text, at, origin};
+	keep_value(&cf->values[i], value, origin, place);
 	return WEIR_OK;
+}
+
+bool weir_conf_kafka(const struct weir_conf *cf, uint32_t i, const char **name, const char **value)
+{
+	if (i >= cf->foreign_count)
+		return false;
+	*name = cf->foreign[i].name;
+	*value = cf->foreign[i].value.text;
+	return true;
 }
 
 enum weir_err weir_conf_set(struct weir_conf *cf, const char *name, const char *value, struct weir_diag **out)
@@ -707,8 +821,10 @@ static const char *text_of(const struct weir_conf *cf, int i)
 const char *weir_conf_get(const struct weir_conf *cf, const char *name)
 {
 	int i = find_def(name);
-	if (i < 0)
-		return NULL;
+	if (i < 0) {
+		const struct conf_value *v = find_foreign(cf, name);
+		return v != NULL ? v->text : NULL;
+	}
 	const char *text = text_of(cf, i);
 	return text != NULL ? text : "";
 }
@@ -716,7 +832,7 @@ const char *weir_conf_get(const struct weir_conf *cf, const char *name)
 int weir_conf_is_set(const struct weir_conf *cf, const char *name)
 {
 	int i = find_def(name);
-	return i >= 0 && cf->values[i].text != NULL;
+	return i >= 0 ? cf->values[i].text != NULL : find_foreign(cf, name) != NULL;
 }
 
 int weir_conf_describe(unsigned i, const char **name, const char **default_value, const char **range, const char **doc)
@@ -744,20 +860,26 @@ const char *weir_conf_warning(const struct weir_conf *cf, uint32_t i)
 	return i < cf->warning_count ? cf->warnings[i] : NULL;
 }
 
+static bool env_is(const char *a, const char *b)
+{
+	for (; *a != '\0' && *b != '\0'; a++, b++) {
+		char c = *b == '.' || *b == '-' ? '_' : *b >= 'a' && *b <= 'z' ? (char)(*b - 32) : *b;
+		if (*a != c)
+			return false;
+	}
+	return *a == '\0' && *b == '\0';
+}
+
 const char *weir_conf_name_of_env(const char *env)
 {
 	if (!starts_with(env, "WEIR_"))
 		return NULL;
-	for (size_t i = 0; i < DEFS; i++) {
-		const char *a = env + strlen("WEIR_"), *b = defs[i].name;
-		for (; *a != '\0' && *b != '\0'; a++, b++) {
-			char c = *b == '.' || *b == '-' ? '_' : *b >= 'a' && *b <= 'z' ? (char)(*b - 32) : *b;
-			if (*a != c)
-				break;
-		}
-		if (*a == '\0' && *b == '\0')
+	for (size_t i = 0; i < DEFS; i++)
+		if (env_is(env + strlen("WEIR_"), defs[i].name))
 			return defs[i].name;
-	}
+	for (size_t i = 0; weir_kafka_property_name(i) != NULL; i++)
+		if (env_is(env + strlen("WEIR_"), weir_kafka_property_name(i)))
+			return weir_kafka_property_name(i);
 	return NULL;
 }
 
@@ -788,6 +910,12 @@ char *weir_conf_dump(const struct weir_conf *cf)
 		else
 			weir_buf_puts(&b, text);
 		weir_buf_printf(&b, "  # %s%s%s\n", v->text == NULL ? "default" : origins[v->origin],
+				v->place != NULL ? " " : "", v->place != NULL ? v->place : "");
+	}
+	for (uint32_t i = 0; i < cf->foreign_count; i++) {
+		const struct conf_value *v = &cf->foreign[i].value;
+		weir_buf_printf(&b, "%s = %s  # %s%s%s\n", cf->foreign[i].name,
+				weir_conf_is_secret(cf->foreign[i].name) ? "****" : v->text, origins[v->origin],
 				v->place != NULL ? " " : "", v->place != NULL ? v->place : "");
 	}
 	weir_buf_put_byte(&b, 0);

@@ -69,6 +69,9 @@ WEIR_MUST_CHECK enum weir_err weir_settings_for_source(const struct weir_setting
 /* Settings that were accepted without effect ("table.exec.mini-batch.enabled has no effect"), for the log at start. */
 uint32_t weir_conf_warning_count(const struct weir_conf *cf);
 const char *weir_conf_warning(const struct weir_conf *cf, uint32_t i);
+/* Property number i that was given for librdkafka, under librdkafka's own name (which may carry consumer. or
+ * producer.); false beyond the last. Borrowed until the next set. */
+bool weir_conf_kafka(const struct weir_conf *cf, uint32_t i, const char **name, const char **value);
 /* The property that the environment variable WEIR_A_B sets, or NULL: WEIR_MEMORY_MAX is memory.max. */
 const char *weir_conf_name_of_env(const char *env);
 /* Passwords and keys: shown as ****. */

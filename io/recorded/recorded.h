@@ -57,6 +57,10 @@ WEIR_MUST_CHECK enum weir_err weir_topic_writer_open(struct weir_topic_writer **
 						     struct weir_diag **dg);
 WEIR_MUST_CHECK enum weir_err weir_topic_writer_put(struct weir_topic_writer *w, uint32_t partition,
 						    const struct weir_out *r, struct weir_diag **dg);
+/* The same at a given offset, which must lie behind the partition's last: a recording keeps the offsets it was read at.
+ * WEIR_E_CONF where it does not. */
+WEIR_MUST_CHECK enum weir_err weir_topic_writer_put_at(struct weir_topic_writer *w, uint32_t partition, int64_t offset,
+						       const struct weir_out *r, struct weir_diag **dg);
 /* Ends the stored batch of every partition. */
 WEIR_MUST_CHECK enum weir_err weir_topic_writer_cut(struct weir_topic_writer *w, struct weir_diag **dg);
 /* Flushes and fsyncs, then frees w. */

@@ -1,5 +1,5 @@
 /* writer.c: writes a topic outside any application: no commit file, its files belong to nobody and are read whole.
- * @thread init: weir gen and tests. */
+ * @thread init: weir gen, weir record and tests. */
 #include "io/recorded/recorded.h"
 
 #include "io/recorded/reader.h"
@@ -87,6 +87,17 @@ enum weir_err weir_topic_writer_put(struct weir_topic_writer *w, uint32_t partit
 {
 	WEIR_ASSERT(partition < w->part_count);
 	return weir_appender_put(&w->parts[partition], r, dg);
+}
+
+enum weir_err weir_topic_writer_put_at(struct weir_topic_writer *w, uint32_t partition, int64_t offset,
+				       const struct weir_out *r, struct weir_diag **dg)
+{
+	WEIR_ASSERT(partition < w->part_count);
+	struct weir_appender *ap = &w->parts[partition];
+	if (offset < ap->next_offset)
+		return weir_diag_set(dg, WEIR_E_CONF, "%s: offset %lld lies before its end, %lld", ap->dir,
+				     (long long)offset, (long long)ap->next_offset);
+	return weir_appender_put_at(ap, offset, r, dg);
 }
 
 enum weir_err weir_topic_writer_cut(struct weir_topic_writer *w, struct weir_diag **dg)

@@ -1,4 +1,5 @@
 /* help.c: `weir help [VERB]` and `weir version`. Main thread. */
+#include "io/kafka/property.h"
 #include "tools/weir/cli.h"
 
 static int help_run(const struct weir_verb *vb, int argc, char **argv)
@@ -50,6 +51,7 @@ static int version_run(const struct weir_verb *vb, int argc, char **argv)
 #else
 	weir_data_puts("allocator libc\n");
 #endif
+	weir_data_printf("librdkafka %s\n", weir_kafka_library_version());
 	weir_data_printf("compiler %s\n", __VERSION__);
 	return weir_data_end(WEIR_EXIT_OK);
 }

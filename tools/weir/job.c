@@ -4,6 +4,7 @@
  * > default. SET in the SQL ranks with the files, so that an operator wins over a file in version control. */
 #include "tools/weir/job.h"
 #include "io/conf.h"
+#include "io/kafka/property.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -38,6 +39,10 @@ static int list_properties(void)
 	for (unsigned i = 0; weir_conf_describe(i, &name, &value, &range, &doc); i++)
 		weir_data_printf("%-36s  %-14s  %s\n%-36s  %s\n", name, value != NULL ? value : "",
 				 range != NULL ? range : "", "", doc != NULL ? doc : "");
+	char *table = weir_kafka_property_table();
+	weir_data_printf("\nThose of librdkafka %s, for clients of Kafka:\n", weir_kafka_library_version());
+	weir_data_puts(table);
+	weir_free(table);
 	return weir_data_end(WEIR_EXIT_OK);
 }
 
@@ -240,20 +245,28 @@ static const char *stem(struct weir_job *jb)
 	return *id != 0 ? id : "weir";
 }
 
+int weir_job_configure(struct weir_job *jb)
+{
+	struct weir_diag *dg = NULL;
+	if (load_configuration(jb, &dg) != WEIR_OK)
+		return weir_fail(dg);
+	if (!jb->dump)
+		return -1;
+	char *text = weir_conf_dump(jb->cf);
+	weir_data_puts(text != NULL ? text : "");
+	weir_free(text);
+	return weir_data_end(WEIR_EXIT_OK);
+}
+
 int weir_job_load(struct weir_job *jb)
 {
 	struct weir_diag *dg = NULL;
-	enum weir_err err = load_configuration(jb, &dg);
-	if (err == WEIR_OK && jb->dump) {
-		char *text = weir_conf_dump(jb->cf);
-		weir_data_puts(text != NULL ? text : "");
-		weir_free(text);
-		return weir_data_end(WEIR_EXIT_OK);
-	}
-	if (err == WEIR_OK && jb->file == NULL)
+	int code = weir_job_configure(jb);
+	if (code >= 0)
+		return code;
+	if (jb->file == NULL)
 		return weir_usage_error(jb->vb, "which file? weir %s FILE.sql", jb->vb->name);
-	if (err == WEIR_OK)
-		err = weir_conf_set_from(jb->cf, "application.id", stem(jb), WEIR_ORIGIN_DEFAULT, jb->file, &dg);
+	enum weir_err err = weir_conf_set_from(jb->cf, "application.id", stem(jb), WEIR_ORIGIN_DEFAULT, jb->file, &dg);
 	if (err == WEIR_OK)
 		err = weir_file_read(&jb->mem, jb->file, &jb->sql, &jb->sql_bytes, &dg);
 	if (err == WEIR_OK)

@@ -54,10 +54,31 @@ enum {
 	{WEIR_OPT_VERBOSE, 'v', "verbose", NULL, "say more"}
 /* clang-format on */
 
+/* Those of a verb that talks to brokers and runs no SQL. */
+#define WEIR_CLUSTER_OPTIONS                                                                                           \
+	{WEIR_OPT_PROPERTY, 'X', "property", "NAME=VALUE",                                                             \
+	 "set a property, also any of librdkafka's; -X list, -X dump"},                                                \
+		{WEIR_OPT_PROPERTY, 0, "command-property", "NAME=VALUE", NULL},                                        \
+		{WEIR_OPT_CONFIG, 'F', "config", "FILE",                                                               \
+		 "read properties from a file (else weir.conf, ~/.config/weir/, /etc/weir/)"},                         \
+		{WEIR_OPT_CONFIG, 0, "command-config", "FILE", NULL},                                                  \
+		{WEIR_OPT_QUIET, 'q', "quiet", NULL, "say nothing on stderr but errors"},                              \
+	{                                                                                                              \
+		WEIR_OPT_VERBOSE, 'v', "verbose", NULL, "say more, librdkafka's log too"                               \
+	}
+#define WEIR_BROKER_OPTIONS                                                                                            \
+	{WEIR_OPT_BROKERS, 'b', "brokers", "LIST", "host:port,..."},                                                   \
+	{                                                                                                              \
+		WEIR_OPT_BROKERS, 0, "bootstrap-server", "LIST", NULL                                                  \
+	}
+/* clang-format on */
+
 void weir_job_init(struct weir_job *jb, const struct weir_verb *vb);
 void weir_job_fini(struct weir_job *jb);
 /* Handles one of the options above, or an argument that is the SQL file. -1: go on; else the exit code. */
 int weir_job_option(struct weir_job *jb, int id, const char *value);
+/* Reads configuration alone. -1: go on; else the exit code (an error was printed, or -X dump). */
+int weir_job_configure(struct weir_job *jb);
 /* Reads configuration and the SQL text. -1: go on; else the exit code (an error was printed, or -X dump). */
 int weir_job_load(struct weir_job *jb);
 /* Compiles it to jb->sq and says the warnings. -1: go on; else the exit code. */

@@ -1,0 +1,483 @@
+/* client.c: librdkafka handles: weir's defaults and the user's properties, errors and log lines, the wait for a broker.
+ * One owner for each client; librdkafka's threads call only on_log. */
+#include "io/kafka/client.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "hotpath/core/mem.h"
+#include "io/kafka/property.h"
+
+enum { ERROR_TEXT_BYTES = 512, METADATA_TRY_MS = 500 };
+
+struct weir_kafka_client {
+	rd_kafka_t *rk;
+	char *brokers;
+	struct weir_kafka_log log;
+	char last[ERROR_TEXT_BYTES]; /* what error_cb heard last, "" where nothing */
+	char refused[ERROR_TEXT_BYTES];
+	rd_kafka_resp_err_t refused_code; /* an error that waiting does not mend; 0: none */
+	bool fatal;
+	bool all_down;
+};
+
+/* ---- the one translation of errors ---- */
+
+enum weir_err weir_kafka_err(rd_kafka_resp_err_t code)
+{
+	switch ((int)code) {
+	case RD_KAFKA_RESP_ERR_NO_ERROR:
+		return WEIR_OK;
+	case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+	case RD_KAFKA_RESP_ERR__SSL:
+	case RD_KAFKA_RESP_ERR__RESOLVE:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_GROUP:
+	case RD_KAFKA_RESP_ERR__INVALID_ARG:
+	case RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE:
+	case RD_KAFKA_RESP_ERR__NOT_CONFIGURED:
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+	case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+	case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+	case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+	case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
+	case RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM:
+	case RD_KAFKA_RESP_ERR_ILLEGAL_SASL_STATE:
+	case RD_KAFKA_RESP_ERR_SECURITY_DISABLED:
+	case RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION:
+	case RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS:
+	case RD_KAFKA_RESP_ERR_INVALID_PARTITIONS:
+	case RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR:
+	case RD_KAFKA_RESP_ERR_INVALID_CONFIG:
+	case RD_KAFKA_RESP_ERR_INVALID_REQUEST:
+	case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
+	case RD_KAFKA_RESP_ERR_INVALID_GROUP_ID:
+	case RD_KAFKA_RESP_ERR_GROUP_ID_NOT_FOUND:
+	case RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS:
+	case RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT:
+	case RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL:
+	case RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT:
+		return WEIR_E_CONF;
+	case RD_KAFKA_RESP_ERR__TRANSPORT:
+	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
+	case RD_KAFKA_RESP_ERR__TIMED_OUT:
+	case RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE:
+	case RD_KAFKA_RESP_ERR__MSG_TIMED_OUT:
+	case RD_KAFKA_RESP_ERR__WAIT_COORD:
+	case RD_KAFKA_RESP_ERR__WAIT_CACHE:
+	case RD_KAFKA_RESP_ERR__QUEUE_FULL:
+	case RD_KAFKA_RESP_ERR__RETRY:
+	case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
+	case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE:
+	case RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION:
+	case RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE:
+	case RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE:
+	case RD_KAFKA_RESP_ERR_STALE_CTRL_EPOCH:
+	case RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION:
+	case RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS:
+	case RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE:
+	case RD_KAFKA_RESP_ERR_NOT_COORDINATOR:
+	case RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS:
+	case RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND:
+	case RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS:
+	case RD_KAFKA_RESP_ERR_NOT_CONTROLLER:
+	case RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS:
+	case RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR:
+	case RD_KAFKA_RESP_ERR_LISTENER_NOT_FOUND:
+	case RD_KAFKA_RESP_ERR_FENCED_LEADER_EPOCH:
+	case RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH:
+	case RD_KAFKA_RESP_ERR_PREFERRED_LEADER_NOT_AVAILABLE:
+	case RD_KAFKA_RESP_ERR_ELIGIBLE_LEADERS_NOT_AVAILABLE:
+	case RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT:
+	case RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED:
+		return WEIR_E_UNAVAILABLE;
+	case RD_KAFKA_RESP_ERR__FENCED:
+	case RD_KAFKA_RESP_ERR_PRODUCER_FENCED:
+	case RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH:
+	case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
+	case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
+	case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
+		return WEIR_E_FENCED;
+	case RD_KAFKA_RESP_ERR__BAD_MSG:
+	case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:
+	case RD_KAFKA_RESP_ERR_INVALID_MSG:
+		return WEIR_E_CORRUPT;
+	case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+	case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+	case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+	case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+		return WEIR_E_RECORD;
+	case RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE:
+		return WEIR_E_NOMEM;
+	case RD_KAFKA_RESP_ERR__DESTROY:
+	case RD_KAFKA_RESP_ERR__PURGE_QUEUE:
+	case RD_KAFKA_RESP_ERR__PURGE_INFLIGHT:
+		return WEIR_E_STOPPED;
+	default:
+		return WEIR_E_IO;
+	}
+}
+
+bool weir_kafka_err_is_retriable(rd_kafka_resp_err_t code)
+{
+	return weir_kafka_err(code) == WEIR_E_UNAVAILABLE;
+}
+
+enum weir_err weir_kafka_fail(struct weir_diag **dg, rd_kafka_resp_err_t code, const char *why, const char *fmt, ...)
+{
+	char what[ERROR_TEXT_BYTES];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof what, fmt, ap);
+	va_end(ap);
+	enum weir_err err = weir_kafka_err(code);
+	err = err == WEIR_OK ? WEIR_E_IO : err;
+	bool fresh = dg != NULL && *dg == NULL;
+	(void)weir_diag_set(dg, err, "%s: %s", what, why != NULL && *why != 0 ? why : rd_kafka_err2str(code));
+	if (fresh && weir_kafka_err_is_retriable(code))
+		weir_diag_mark_retriable(*dg);
+	return err;
+}
+
+enum weir_err weir_kafka_fail_error(struct weir_diag **dg, rd_kafka_error_t *e, const char *what)
+{
+	enum weir_err err = weir_kafka_fail(dg, rd_kafka_error_code(e), rd_kafka_error_string(e), "%s", what);
+	rd_kafka_error_destroy(e);
+	return err;
+}
+
+/* ---- callbacks ---- */
+
+void weir_kafka_client_say(const struct weir_kafka_client *kc, int level, const char *fmt, ...)
+{
+	char text[1024];
+	if (kc->log.say == NULL)
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	kc->log.say(kc->log.ctx, level, text);
+}
+
+/* librdkafka's own threads call this too. What goes wrong with connections comes through on_error as well, and a
+ * property of the other kind of client is no mistake here: these are for -v. */
+static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
+{
+	const struct weir_kafka_client *kc = rk != NULL ? rd_kafka_opaque(rk) : NULL;
+	if (kc == NULL)
+		return;
+	bool detail = strcmp(facility, "FAIL") == 0 || strcmp(facility, "CONFWARN") == 0 ||
+		      strcmp(facility, "GETPID") == 0 || strcmp(facility, "ERROR") == 0;
+	weir_kafka_client_say(kc, detail ? 7 : level, "librdkafka %s: %s", facility, text);
+}
+
+/* Leaves out what means nothing to a reader: "[thrd:...]: ", "host:1/bootstrap: " and "(after 0ms in state ...)". */
+static void tidy_text(char *to, size_t bytes, const char *text)
+{
+	const char *colon;
+	if (strncmp(text, "[thrd:", 6) == 0 && (colon = strstr(text, "]: ")) != NULL)
+		text = colon + 3;
+	if ((colon = strstr(text, "/bootstrap: ")) != NULL)
+		text = colon + strlen("/bootstrap: ");
+	snprintf(to, bytes, "%s", text);
+	char *after = strstr(to, " (after ");
+	if (after != NULL)
+		*after = '\0';
+}
+
+static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
+{
+	struct weir_kafka_client *kc = opaque;
+	(void)rk;
+	if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) {
+		kc->all_down = true;
+		return;
+	}
+	if (code == RD_KAFKA_RESP_ERR__FATAL)
+		kc->fatal = true;
+	tidy_text(kc->last, sizeof kc->last, reason);
+	/* A name server that does not answer now may do so later. */
+	bool passing = code == RD_KAFKA_RESP_ERR__RESOLVE && strstr(reason, "emporary failure") != NULL;
+	if (weir_kafka_err((rd_kafka_resp_err_t)code) == WEIR_E_CONF && !passing) {
+		memcpy(kc->refused, kc->last, sizeof kc->refused);
+		kc->refused_code = (rd_kafka_resp_err_t)code;
+	}
+}
+
+/* ---- configuration ---- */
+
+static enum weir_err set(rd_kafka_conf_t *conf, const char *name, const char *value, bool optional,
+			 struct weir_diag **dg)
+{
+	char why[ERROR_TEXT_BYTES];
+	rd_kafka_conf_res_t res = rd_kafka_conf_set(conf, name, value, why, sizeof why);
+	if (res == RD_KAFKA_CONF_OK || (optional && res == RD_KAFKA_CONF_UNKNOWN))
+		return WEIR_OK;
+	return weir_diag_set(dg, WEIR_E_CONF, "property '%s' does not suit librdkafka %s: %s", name,
+			     rd_kafka_version_str(), weir_conf_is_secret(name) ? "a bad value" : why);
+}
+
+static const struct weir_kafka_setting common[] = {
+	{"client.id", "weir"},
+	{"socket.nagle.disable", "true"}, /* on by default before 2.10.0 */
+	{"socket.keepalive.enable", "true"},
+	{"reconnect.backoff.max.ms", "5000"},
+	{"allow.auto.create.topics", "false"},
+	{"log.connection.close", "false"},
+#if RD_KAFKA_VERSION >= 0x020500ff
+	{"enable.metrics.push", "false"}, /* an assertion in 2.5.0 to 2.5.2 */
+#endif
+	{NULL, NULL},
+};
+static const struct weir_kafka_setting reading[] = {
+	{"group.id", "weir"}, /* the type wants one; nothing joins or commits */
+	{"isolation.level", "read_committed"},
+	{"check.crcs", "true"},
+	{"fetch.wait.max.ms", "50"},
+	{"fetch.message.max.bytes", "4194304"},
+	{"queued.min.messages", "200000"},
+	{"queued.max.messages.kbytes", "65536"},
+	{"fetch.queue.backoff.ms", "10"}, /* from 2.2.0 */
+	{"fetch.error.backoff.ms", "50"},
+	{"auto.offset.reset", "error"},
+	{NULL, NULL},
+};
+static const struct weir_kafka_setting reading_always[] = {
+	{"enable.auto.commit", "false"},
+	{"enable.auto.offset.store", "false"},
+	{"enable.partition.eof", "true"},
+	{NULL, NULL},
+};
+static const struct weir_kafka_setting writing[] = {
+	{"linger.ms", "5"},
+	{"batch.size", "1000000"},
+	{"batch.num.messages", "10000"},
+	{"compression.codec", "lz4"},
+	{"queue.buffering.max.messages", "500000"},
+	{"queue.buffering.max.kbytes", "262144"},
+	{"message.timeout.ms", "60000"},
+	{"retry.backoff.ms", "50"},
+	{"partitioner", "murmur2_random"}, /* Java's */
+	{NULL, NULL},
+};
+static const struct weir_kafka_setting writing_always[] = {
+	{"enable.idempotence", "true"},
+	{NULL, NULL},
+};
+static const struct weir_kafka_setting admin[] = {
+	{"group.id", "weir"},
+	{"socket.timeout.ms", "10000"},
+	{NULL, NULL},
+};
+static const struct weir_kafka_setting admin_always[] = {
+	{"enable.auto.commit", "false"},
+	{"isolation.level", "read_uncommitted"}, /* else the end of a log is its last stable offset */
+	{NULL, NULL},
+};
+
+static enum weir_err set_all(rd_kafka_conf_t *conf, const struct weir_kafka_setting *s, struct weir_diag **dg)
+{
+	enum weir_err err = WEIR_OK;
+	for (; err == WEIR_OK && s != NULL && s->name != NULL; s++)
+		err = set(conf, s->name, s->value, true, dg);
+	return err;
+}
+
+static enum weir_err set_user(rd_kafka_conf_t *conf, const struct weir_conf *cf, char role, struct weir_diag **dg)
+{
+	enum weir_err err = WEIR_OK;
+	const char *name;
+	const char *value;
+	/* A narrowed property wins over one for both kinds. */
+	for (int narrowed = 0; narrowed < 2; narrowed++) {
+		for (uint32_t i = 0; err == WEIR_OK && weir_conf_kafka(cf, i, &name, &value); i++) {
+			char of;
+			const char *bare = weir_kafka_property_bare(name, &of);
+			if (of == (narrowed ? role : 0))
+				err = set(conf, bare, value, false, dg);
+		}
+	}
+	return err;
+}
+
+typedef void on_delivery_fn(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque);
+
+static enum weir_err create(struct weir_kafka_client **out, const struct weir_conf *cf, enum weir_kafka_role role,
+			    const struct weir_kafka_setting *extra, on_delivery_fn *on_delivery,
+			    const struct weir_kafka_log *lg, struct weir_diag **dg)
+{
+	static const struct weir_kafka_setting *const defaults[] = {reading, writing, admin};
+	static const struct weir_kafka_setting *const always[] = {reading_always, writing_always, admin_always};
+	const char *brokers = weir_conf_get(cf, "bootstrap.servers");
+	if (brokers == NULL || *brokers == 0)
+		return weir_diag_set(dg, WEIR_E_CONF, "which brokers? -b HOST:PORT (bootstrap.servers)");
+	struct weir_kafka_client *kc = weir_xcalloc(1, sizeof *kc);
+	if (lg != NULL)
+		kc->log = *lg;
+	kc->brokers = weir_xstrdup(brokers);
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	rd_kafka_conf_set_opaque(conf, kc);
+	rd_kafka_conf_set_log_cb(conf, on_log);
+	rd_kafka_conf_set_error_cb(conf, on_error);
+	if (on_delivery != NULL)
+		rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+	enum weir_err err = set_all(conf, common, dg);
+	if (err == WEIR_OK)
+		err = set_all(conf, defaults[role], dg);
+	if (err == WEIR_OK)
+		err = set_all(conf, extra, dg);
+	if (err == WEIR_OK)
+		err = set_user(conf, cf, role == WEIR_KAFKA_WRITE ? 'p' : 'c', dg);
+	if (err == WEIR_OK)
+		err = set_all(conf, always[role], dg);
+	if (err == WEIR_OK)
+		err = set(conf, "bootstrap.servers", brokers, false, dg);
+	if (err == WEIR_OK) {
+		char why[ERROR_TEXT_BYTES];
+		kc->rk = rd_kafka_new(role == WEIR_KAFKA_WRITE ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf, why,
+				      sizeof why);
+		if (kc->rk == NULL)
+			err = weir_diag_set(dg, WEIR_E_CONF, "librdkafka does not take this configuration: %s", why);
+	}
+	if (err != WEIR_OK) {
+		rd_kafka_conf_destroy(conf);
+		weir_kafka_client_destroy(kc);
+		return err;
+	}
+	*out = kc;
+	return WEIR_OK;
+}
+
+enum weir_err weir_kafka_client_create(struct weir_kafka_client **out, const struct weir_conf *cf,
+				       enum weir_kafka_role role, const struct weir_kafka_setting *extra,
+				       const struct weir_kafka_log *lg, struct weir_diag **dg)
+{
+	return create(out, cf, role, extra, NULL, lg, dg);
+}
+
+enum weir_err weir_kafka_client_create_writer(struct weir_kafka_client **out, const struct weir_conf *cf,
+					      void (*on_delivery)(rd_kafka_t *rk, const rd_kafka_message_t *m,
+								  void *opaque),
+					      const struct weir_kafka_log *lg, struct weir_diag **dg)
+{
+	return create(out, cf, WEIR_KAFKA_WRITE, NULL, on_delivery, lg, dg);
+}
+
+void weir_kafka_client_destroy(struct weir_kafka_client *kc)
+{
+	if (kc == NULL)
+		return;
+	if (kc->rk != NULL)
+		rd_kafka_destroy(kc->rk);
+	free(kc->brokers);
+	free(kc);
+}
+
+rd_kafka_t *weir_kafka_client_handle(const struct weir_kafka_client *kc)
+{
+	return kc->rk;
+}
+
+const char *weir_kafka_client_brokers(const struct weir_kafka_client *kc)
+{
+	return kc->brokers;
+}
+
+int64_t weir_kafka_now_ms(void)
+{
+	struct timespec t;
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- waiting ---- */
+
+void weir_kafka_client_poll(struct weir_kafka_client *kc, int timeout_ms)
+{
+	(void)rd_kafka_poll(kc->rk, timeout_ms);
+}
+
+enum weir_err weir_kafka_client_check(struct weir_kafka_client *kc, struct weir_diag **dg)
+{
+	weir_kafka_client_poll(kc, 0);
+	if (kc->fatal) {
+		char why[ERROR_TEXT_BYTES] = "";
+		rd_kafka_resp_err_t code = rd_kafka_fatal_error(kc->rk, why, sizeof why);
+		return weir_kafka_fail(dg, code, why, "librdkafka gave up");
+	}
+	if (kc->refused_code != 0 && kc->all_down)
+		return weir_kafka_fail(dg, kc->refused_code, kc->refused, "%s", kc->brokers);
+	return WEIR_OK;
+}
+
+/* A broker that refuses us may stand beside one that does not: decided once none is left. */
+static enum weir_err wait_over(struct weir_kafka_client *kc, bool timed_out, int64_t wait_ms, struct weir_diag **dg)
+{
+	if (kc->refused_code != 0 && (kc->all_down || timed_out))
+		return weir_kafka_fail(dg, kc->refused_code, kc->refused, "%s", kc->brokers);
+	if (!timed_out)
+		return WEIR_OK;
+	return weir_kafka_fail(dg, RD_KAFKA_RESP_ERR__TRANSPORT, kc->last,
+			       "no broker at %s answered within %lld.%lld s", kc->brokers, (long long)(wait_ms / 1000),
+			       (long long)(wait_ms % 1000 / 100));
+}
+
+enum weir_err weir_kafka_client_metadata(struct weir_kafka_client *kc, const char *topic, int64_t wait_ms,
+					 const struct rd_kafka_metadata **out, struct weir_diag **dg)
+{
+	rd_kafka_topic_t *rkt = NULL;
+	if (topic != NULL) {
+		rkt = rd_kafka_topic_new(kc->rk, topic, NULL);
+		if (rkt == NULL)
+			return weir_kafka_fail(dg, rd_kafka_last_error(), NULL, "topic %s", topic);
+	}
+	int64_t end = weir_kafka_now_ms() + wait_ms;
+	enum weir_err err = WEIR_OK;
+	for (bool done = false; err == WEIR_OK && !done;) {
+		int64_t left = end - weir_kafka_now_ms();
+		int try_ms = left > METADATA_TRY_MS ? METADATA_TRY_MS : left > 1 ? (int)left : 1;
+		rd_kafka_resp_err_t code = rd_kafka_metadata(kc->rk, 0, rkt, out, try_ms);
+		weir_kafka_client_poll(kc, 0);
+		done = code == RD_KAFKA_RESP_ERR_NO_ERROR;
+		if (done)
+			break;
+		if (!weir_kafka_err_is_retriable(code))
+			err = weir_kafka_fail(dg, code, NULL, "%s", kc->brokers);
+		else
+			err = wait_over(kc, weir_kafka_now_ms() >= end, wait_ms, dg);
+		if (err == WEIR_OK) /* not to spin where the call comes back at once */
+			weir_kafka_client_poll(kc, 50);
+	}
+	if (err == WEIR_OK)
+		kc->all_down = false;
+	if (rkt != NULL)
+		rd_kafka_topic_destroy(rkt);
+	return err;
+}
+
+enum weir_err weir_kafka_client_partitions(struct weir_kafka_client *kc, const char *topic, uint32_t *count,
+					   struct weir_diag **dg)
+{
+	int64_t end = weir_kafka_now_ms() + WEIR_KAFKA_WAIT_MS;
+	for (;;) {
+		const struct rd_kafka_metadata *md;
+		enum weir_err err = weir_kafka_client_metadata(kc, topic, WEIR_KAFKA_WAIT_MS, &md, dg);
+		if (err != WEIR_OK)
+			return err;
+		rd_kafka_resp_err_t code =
+			md->topic_cnt == 1 ? md->topics[0].err : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+		*count = code == 0 ? (uint32_t)md->topics[0].partition_cnt : 0;
+		rd_kafka_metadata_destroy(md);
+		if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
+			return WEIR_OK;
+		if (!weir_kafka_err_is_retriable(code) || weir_kafka_now_ms() >= end)
+			return weir_kafka_fail(dg, code, NULL, "topic %s", topic);
+		weir_kafka_client_poll(kc, 100); /* its leaders are being chosen */
+	}
+}

@@ -1,0 +1,71 @@
+/* client.h: a librdkafka handle: its configuration out of weir's, waiting for a broker, and the one translation of
+ * librdkafka's errors. Included inside io/kafka/ (and tests) only. @thread: one owner for each client */
+#ifndef WEIR_IO_KAFKA_CLIENT_H
+#define WEIR_IO_KAFKA_CLIENT_H
+
+#include <librdkafka/rdkafka.h>
+
+#include "io/conf.h"
+#include "io/kafka/kafka.h"
+
+#if RD_KAFKA_VERSION < 0x020000ff
+#error "librdkafka 2.0.0 or later is needed"
+#endif
+
+/* How long a client waits for a first answer of a broker before it says WEIR_E_UNAVAILABLE. */
+#define WEIR_KAFKA_WAIT_MS 10000
+
+enum weir_kafka_role {
+	WEIR_KAFKA_READ, /* consumer, assign() only, read_committed */
+	WEIR_KAFKA_WRITE,
+	WEIR_KAFKA_ADMIN /* consumer that never is assigned anything, read_uncommitted: sees the real end of a log */
+};
+struct weir_kafka_setting {
+	const char *name;
+	const char *value;
+};
+
+struct weir_kafka_client;
+/* The handle with weir's defaults, then extra (ends with a NULL name), then the user's properties, then what is not for
+ * the user to choose. Connects to nobody. WEIR_E_CONF: a property does not fit. lg may be NULL and is copied. */
+WEIR_MUST_CHECK enum weir_err weir_kafka_client_create(struct weir_kafka_client **out, const struct weir_conf *cf,
+						       enum weir_kafka_role role,
+						       const struct weir_kafka_setting *extra,
+						       const struct weir_kafka_log *lg, struct weir_diag **dg);
+/* A producer whose delivery reports go to on_delivery, out of polls. */
+WEIR_MUST_CHECK enum weir_err
+weir_kafka_client_create_writer(struct weir_kafka_client **out, const struct weir_conf *cf,
+				void (*on_delivery)(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque),
+				const struct weir_kafka_log *lg, struct weir_diag **dg);
+/* Everything taken from the handle has to be given back before. NULL is fine. */
+void weir_kafka_client_destroy(struct weir_kafka_client *kc);
+rd_kafka_t *weir_kafka_client_handle(const struct weir_kafka_client *kc);
+const char *weir_kafka_client_brokers(const struct weir_kafka_client *kc);
+void weir_kafka_client_say(const struct weir_kafka_client *kc, int level, const char *fmt, ...) WEIR_PRINTF(3, 4);
+
+/* Waits until a broker answers. WEIR_E_CONF (a wrong password, CA or host name: waiting would not help) or, after
+ * wait_ms, WEIR_E_UNAVAILABLE; both with what librdkafka said last. topic: its metadata in *out (give back with
+ * rd_kafka_metadata_destroy); NULL: *out only names brokers. */
+WEIR_MUST_CHECK enum weir_err weir_kafka_client_metadata(struct weir_kafka_client *kc, const char *topic,
+							 int64_t wait_ms, const struct rd_kafka_metadata **out,
+							 struct weir_diag **dg);
+/* Partitions of a topic, 0 where there is no such topic. Waits as above. */
+WEIR_MUST_CHECK enum weir_err weir_kafka_client_partitions(struct weir_kafka_client *kc, const char *topic,
+							   uint32_t *count, struct weir_diag **dg);
+/* Serves the callbacks of a handle without a consumer group (errors, delivery reports). */
+void weir_kafka_client_poll(struct weir_kafka_client *kc, int timeout_ms);
+/* The handle can never work again (fatal) or credentials were refused meanwhile: the error, else WEIR_OK. */
+WEIR_MUST_CHECK enum weir_err weir_kafka_client_check(struct weir_kafka_client *kc, struct weir_diag **dg);
+
+/* What a code of librdkafka or of a broker means for weir. */
+enum weir_err weir_kafka_err(rd_kafka_resp_err_t code);
+/* The same call may succeed later without a change. */
+bool weir_kafka_err_is_retriable(rd_kafka_resp_err_t code);
+/* Sets *dg to "WHAT: text" with the translated code, marked retriable where it is. why NULL: the code's own text. */
+enum weir_err weir_kafka_fail(struct weir_diag **dg, rd_kafka_resp_err_t code, const char *why, const char *fmt, ...)
+	WEIR_PRINTF(4, 5);
+/* Takes e (not NULL). */
+enum weir_err weir_kafka_fail_error(struct weir_diag **dg, rd_kafka_error_t *e, const char *what);
+int64_t weir_kafka_now_ms(void); /* monotonic */
+
+#endif
