@@ -45,6 +45,9 @@ extern const struct weir_verb weir_verb_validate;
 extern const struct weir_verb weir_verb_reset;
 extern const struct weir_verb weir_verb_gen;
 extern const struct weir_verb weir_verb_dump;
+extern const struct weir_verb weir_verb_record;
+extern const struct weir_verb weir_verb_replay;
+extern const struct weir_verb weir_verb_lag;
 extern const struct weir_verb weir_verb_version;
 extern const struct weir_verb weir_verb_help;
 

@@ -1,9 +1,10 @@
-/* dump.c: `weir dump DIR TOPIC`: the records of a recorded topic, partition by partition, in kcat's JSON shape, as CSV
- * or raw; or one line that stands for all of them. Reads what is committed, unless told otherwise. Main thread. */
-#include "tools/weir/cli.h"
+/* dump.c: `weir dump DIR TOPIC`, `weir dump -b BROKERS TOPIC`: the records of a recorded topic or of Kafka's, partition
+ * by partition, in kcat's JSON shape, as CSV or raw; or one line that stands for all of them. Reads what is committed,
+ * unless told otherwise. Main thread. */
 #include "hotpath/core/utf8.h"
 #include "checkpoint/record.h"
 #include "io/recorded/recorded.h"
+#include "tools/weir/transfer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,12 @@ struct dump_plan {
 	uint64_t count_max;
 	bool digest;
 	bool uncommitted;
+	bool cluster; /* -b names brokers */
+	bool follow;
+	bool ended;
+	struct weir_job job;
+	const char *tstype;
+	int32_t broker; /* -1: recorded */
 	bool changelog; /* the topic's name says so: entries are shown decoded */
 	uint64_t count;
 	uint64_t bytes;
@@ -106,7 +113,9 @@ static void put_json(const struct dump_plan *pl, const char *topic, uint32_t par
 	weir_data_puts("{\"topic\":");
 	weir_data_json((const uint8_t *)topic, strlen(topic));
 	weir_data_printf(",\"partition\":%u,\"offset\":%lld,\"tstype\":\"%s\",\"ts\":%lld", partition,
-			 (long long)r->offset, r->timestamp < 0 ? "unknown" : "create", (long long)r->timestamp);
+			 (long long)r->offset, pl->tstype, (long long)r->timestamp);
+	if (pl->broker >= 0)
+		weir_data_printf(",\"broker\":%d", pl->broker);
 	if (r->header_count != 0) {
 		weir_data_puts(",\"headers\":[");
 		put_headers(r);
@@ -227,8 +236,10 @@ static enum weir_err dump_partition(struct dump_plan *pl, struct weir_stream_log
 		err = sl->ops->take(sl, p, &u, dg);
 		if (err != WEIR_OK)
 			break;
-		for (uint32_t i = 0; i < u->count && pl->count < pl->count_max; i++)
+		for (uint32_t i = 0; i < u->count && pl->count < pl->count_max; i++) {
+			pl->tstype = u->records[i].timestamp < 0 ? "unknown" : "create";
 			put_record(pl, topic, number, &u->records[i]);
+		}
 		sl->ops->release(sl, u);
 	}
 	return err;
@@ -298,6 +309,47 @@ static enum weir_err dump_topic(struct dump_plan *pl, struct weir_diag **dg)
 	return err;
 }
 
+/* The same of Kafka's. */
+static enum weir_err dump_cluster(struct dump_plan *pl, struct weir_diag **dg)
+{
+	static const char *const types[] = {"unknown", "create", "logappend"};
+	struct weir_kafka_read_spec spec = {.topic = pl->topic,
+					    .partition = pl->partition,
+					    .end_ts = -1,
+					    .follow = pl->follow,
+					    .uncommitted = pl->uncommitted,
+					    .in_order = true};
+	const struct weir_kafka_log lg = weir_transfer_log(&pl->job);
+	struct weir_kafka_reader *rd;
+	const struct weir_kafka_record *kr;
+	enum weir_err err = WEIR_OK;
+	if (pl->offset != NULL)
+		err = weir_kafka_place_parse(&spec.start, pl->offset, dg);
+	if (err == WEIR_OK)
+		err = weir_kafka_reader_open(&rd, pl->job.cf, &spec, &lg, dg);
+	if (err != WEIR_OK)
+		return err;
+	weir_transfer_catch_signals();
+	enum weir_poll poll = WEIR_POLL_EMPTY;
+	while (pl->count < pl->count_max && !weir_data_closed() && !weir_transfer_stopped()) {
+		poll = weir_kafka_reader_next(rd, 100, &kr, dg);
+		if (poll == WEIR_POLL_BOUND || poll == WEIR_POLL_ERROR)
+			break;
+		if (poll == WEIR_POLL_EMPTY) {
+			if (pl->follow)
+				(void)weir_data_end(WEIR_EXIT_OK); /* whoever looks on sees what there is */
+			continue;
+		}
+		pl->tstype = types[kr->tstype];
+		pl->broker = kr->broker;
+		put_record(pl, pl->topic, kr->partition, &kr->r);
+	}
+	weir_kafka_reader_close(rd);
+	if (poll != WEIR_POLL_ERROR)
+		return WEIR_OK;
+	return weir_diag_code(*dg) != WEIR_OK ? weir_diag_code(*dg) : WEIR_E_IO;
+}
+
 /* ---- the command line ---- */
 
 enum {
@@ -311,12 +363,12 @@ enum {
 	OPT_EXIT,
 	OPT_DIGEST,
 	OPT_UNCOMMITTED,
-	OPT_QUIET
+	OPT_FOLLOW
 };
 
 static const struct weir_flag dump_options[] = {
-	{OPT_BROKERS, 'b', "brokers", "file:DIR", "the folder, instead of the first argument"},
-	{OPT_BROKERS, 0, "bootstrap-server", "file:DIR", NULL},
+	{OPT_BROKERS, 'b', "brokers", "LIST", "host:port,... to read a topic of Kafka's; file:DIR is the folder"},
+	{OPT_BROKERS, 0, "bootstrap-server", "LIST", NULL},
 	{OPT_TOPIC, 't', "topic", "TOPIC", "the topic, instead of the last argument"},
 	{OPT_FORMAT, 0, "format", "json|csv|raw", "json: one object a line with kcat's members (default)"},
 	{OPT_PARTITION, 'p', "partition", "P", "this partition only"},
@@ -324,18 +376,28 @@ static const struct weir_flag dump_options[] = {
 	{OPT_BEGINNING, 0, "from-beginning", NULL, NULL},
 	{OPT_COUNT, 'c', "count", "N", "stop after N records"},
 	{OPT_COUNT, 0, "max-messages", "N", NULL},
-	{OPT_EXIT, 'e', "exit", NULL, NULL}, /* kcat's: dump always stops at the end */
+	{OPT_EXIT, 'e', "exit", NULL, NULL}, /* kcat's: dump stops at the end unless it follows */
 	{OPT_DIGEST, 0, "digest", NULL, "one line that covers every record, instead of the records"},
 	{OPT_UNCOMMITTED, 0, "uncommitted", NULL, "also what no commit covers yet, and aborted transactions"},
-	{OPT_QUIET, 'q', "quiet", NULL, "say nothing on stderr"},
+	{OPT_FOLLOW, 0, "follow", NULL, "go on with what comes (Kafka's topics; partitions mixed)"},
+	WEIR_CLUSTER_OPTIONS,
 };
 
-static int set_brokers(const struct weir_verb *vb, struct dump_plan *pl, const char *value)
+static int set_brokers(struct dump_plan *pl, const char *value)
 {
-	if (strncmp(value, "file:", 5) != 0)
-		return weir_usage_error(vb, "-b %s: dump reads recorded topics, -b file:DIR", value);
-	pl->path = value + 5;
-	return 0;
+	pl->cluster = strncmp(value, "file:", 5) != 0;
+	if (!pl->cluster)
+		pl->path = value + 5;
+	int code = pl->cluster ? weir_job_option(&pl->job, WEIR_OPT_BROKERS, value) : -1;
+	return code < 0 ? 0 : code;
+}
+
+/* -X list ends the command well, which 0 does not say. */
+static int set_shared(struct dump_plan *pl, int id, const char *value)
+{
+	int code = weir_job_option(&pl->job, id, value);
+	pl->ended = code == 0;
+	return code < 0 ? 0 : code;
 }
 
 static bool is_offset(const char *value)
@@ -351,7 +413,7 @@ static int set_option(const struct weir_verb *vb, struct dump_plan *pl, int id, 
 	uint64_t v;
 	switch (id) {
 	case OPT_BROKERS:
-		return set_brokers(vb, pl, value);
+		return set_brokers(pl, value);
 	case OPT_TOPIC:
 		pl->topic = value;
 		return 0;
@@ -389,11 +451,13 @@ static int set_option(const struct weir_verb *vb, struct dump_plan *pl, int id, 
 	case OPT_UNCOMMITTED:
 		pl->uncommitted = true;
 		return 0;
-	case OPT_QUIET:
-		weir_talk_quiet();
+	case OPT_FOLLOW:
+		pl->follow = true;
+		return 0;
+	case OPT_EXIT:
 		return 0;
 	default:
-		return 0;
+		return set_shared(pl, id, value);
 	}
 }
 
@@ -412,34 +476,39 @@ static int read_arguments(const struct weir_verb *vb, struct dump_plan *pl, int 
 		if (id == WEIR_ARGS_WORD)
 			words[count++] = ag.value;
 		int code = id == WEIR_ARGS_WORD ? 0 : set_option(vb, pl, id, ag.value);
-		if (code != 0)
+		if (code != 0 || pl->ended)
 			return code;
 	}
 	size_t at = 0;
-	if (pl->path == NULL)
+	if (pl->path == NULL && !pl->cluster)
 		pl->path = words[at++];
 	if (pl->topic == NULL && at < WEIR_COUNT_OF(words))
 		pl->topic = words[at++];
-	if (pl->path == NULL || *pl->path == 0)
+	if (pl->cluster && pl->topic == NULL)
+		return weir_usage_error(vb, "which topic? weir dump -b BROKERS TOPIC");
+	if (!pl->cluster && (pl->path == NULL || *pl->path == 0))
 		return weir_usage_error(vb, "which folder? weir dump DIR TOPIC");
 	char there[1000];
 	if (pl->topic == NULL && list_topics(pl->path, there, sizeof there))
 		return weir_usage_error(vb, "which topic? %s has %s", pl->path, there);
 	if (pl->topic == NULL)
 		return weir_usage_error(vb, "which topic? weir dump DIR TOPIC (there is none in %s)", pl->path);
+	if (pl->follow && (!pl->cluster || pl->digest))
+		return weir_usage_error(vb, "--follow is for records of Kafka's topics: -b BROKERS, no --digest");
 	if (count > at)
 		return weir_usage_error(vb, "%s is one argument too many", words[at]);
-	*done = false;
-	return 0;
+	int code = pl->cluster ? weir_job_configure(&pl->job) : -1;
+	*done = code >= 0;
+	return code;
 }
 
-static int dump_run(const struct weir_verb *vb, int argc, char **argv)
+static int dump(struct dump_plan *pl_given, const struct weir_verb *vb, int argc, char **argv)
 {
-	struct dump_plan pl = {.partition = -1, .count_max = UINT64_MAX};
 	bool done;
-	int code = read_arguments(vb, &pl, argc, argv, &done);
+	int code = read_arguments(vb, pl_given, argc, argv, &done);
 	if (done)
 		return code;
+	struct dump_plan pl = *pl_given;
 	static const char ending[] = "-changelog";
 	size_t bytes = strlen(pl.topic);
 	pl.changelog = bytes >= sizeof ending && strcmp(pl.topic + bytes - (sizeof ending - 1), ending) == 0;
@@ -452,7 +521,7 @@ static int dump_run(const struct weir_verb *vb, int argc, char **argv)
 	} else if (pl.format == FORMAT_CSV) {
 		weir_data_puts("topic,partition,offset,ts,key,payload\n");
 	}
-	enum weir_err err = dump_topic(&pl, &dg);
+	enum weir_err err = pl.cluster ? dump_cluster(&pl, &dg) : dump_topic(&pl, &dg);
 	if (err == WEIR_OK && pl.digest) {
 		XXH128_hash_t h = XXH3_128bits_digest(pl.hash);
 		weir_data_printf("%016llx%016llx  %s  %llu records  %llu bytes\n", (unsigned long long)h.high64,
@@ -464,13 +533,23 @@ static int dump_run(const struct weir_verb *vb, int argc, char **argv)
 	return err == WEIR_OK ? code : weir_fail(dg);
 }
 
+static int dump_run(const struct weir_verb *vb, int argc, char **argv)
+{
+	struct dump_plan pl = {.partition = -1, .count_max = UINT64_MAX, .broker = -1};
+	weir_job_init(&pl.job, vb);
+	int code = dump(&pl, vb, argc, argv);
+	weir_job_fini(&pl.job);
+	return code;
+}
+
 const struct weir_verb weir_verb_dump = {
 	.name = "dump",
-	.usage = "DIR TOPIC [OPTIONS]",
-	.brief = "print a recorded topic, or one line that stands for it",
+	.usage = "DIR TOPIC | -b BROKERS TOPIC [OPTIONS]",
+	.brief = "print a topic, recorded or Kafka's, or one line that stands for it",
 	.examples = "  weir dump rec order.placed -c 5\n"
 		    "  weir dump -b file:rec order.placed -p 0 -o -1 | jq -r .payload\n"
-		    "  weir dump out revenue.by-merchant --digest\n",
+		    "  weir dump out revenue.by-merchant --digest\n"
+		    "  weir dump -b localhost:9092 order.placed -o -10\n",
 	.options = dump_options,
 	.option_count = WEIR_COUNT_OF(dump_options),
 	.notes = "Records come partition by partition, in offset order. Keys and payloads are JSON strings; where "

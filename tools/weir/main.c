@@ -5,8 +5,10 @@
 #include <signal.h>
 
 const struct weir_verb *const weir_verbs[] = {
-	&weir_verb_run, &weir_verb_test, &weir_verb_explain, &weir_verb_validate, &weir_verb_reset,
-	&weir_verb_gen, &weir_verb_dump, &weir_verb_version, &weir_verb_help,     NULL,
+	&weir_verb_run, &weir_verb_test,  &weir_verb_explain, &weir_verb_validate,
+	&weir_verb_gen, &weir_verb_dump,  &weir_verb_record,  &weir_verb_replay,
+	&weir_verb_lag, &weir_verb_reset, &weir_verb_version, &weir_verb_help,
+	NULL,
 };
 
 const struct weir_verb *weir_verb_find(const char *name)

@@ -1,0 +1,332 @@
+/* lag.c: `weir lag APP -b BROKERS`: how far a consumer group is behind, in records and in seconds: Kafka's nine columns
+ * first, then ours. Main thread. */
+#include "tools/weir/transfer.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum lag_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
+enum { COLUMNS = 10, CELL_BYTES = 256 };
+
+struct lag_plan {
+	struct weir_job job;
+	const char *app;
+	enum lag_format format;
+	uint64_t watch_ms; /* 0: once */
+	bool fail;         /* --fail-on-lag */
+	uint64_t fail_above;
+	bool fail_seconds; /* it is about time, not records */
+	bool failed;
+};
+
+static const char *const columns[COLUMNS] = {"GROUP", "TOPIC",       "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET",
+					     "LAG",   "CONSUMER-ID", "HOST",      "CLIENT-ID",      "LAG-SECONDS"};
+
+/* ---- printing ---- */
+
+static void number_cell(char *to, int64_t v)
+{
+	if (v < 0)
+		snprintf(to, CELL_BYTES, "-");
+	else
+		snprintf(to, CELL_BYTES, "%lld", (long long)v);
+}
+
+static void text_cell(char *to, const char *text)
+{
+	snprintf(to, CELL_BYTES, "%s", text != NULL ? text : "-");
+}
+
+/* 1.234 */
+static void seconds_cell(char *to, int64_t ms)
+{
+	if (ms < 0)
+		snprintf(to, CELL_BYTES, "-");
+	else
+		snprintf(to, CELL_BYTES, "%lld.%03lld", (long long)(ms / 1000), (long long)(ms % 1000));
+}
+
+static void row_cells(const struct weir_lag *lag, const struct weir_lag_row *row, char cells[COLUMNS][CELL_BYTES])
+{
+	text_cell(cells[0], lag->group);
+	text_cell(cells[1], row->topic);
+	number_cell(cells[2], row->partition);
+	number_cell(cells[3], row->current);
+	number_cell(cells[4], row->end);
+	number_cell(cells[5], row->lag);
+	text_cell(cells[6], row->consumer);
+	text_cell(cells[7], row->host);
+	text_cell(cells[8], row->client);
+	seconds_cell(cells[9], row->lag_ms);
+}
+
+static void put_table(const struct weir_lag *lag)
+{
+	char cells[COLUMNS][CELL_BYTES];
+	size_t width[COLUMNS];
+	for (int c = 0; c < COLUMNS; c++)
+		width[c] = strlen(columns[c]);
+	for (size_t i = 0; i < lag->row_count; i++) {
+		row_cells(lag, &lag->rows[i], cells);
+		for (int c = 0; c < COLUMNS; c++)
+			width[c] = strlen(cells[c]) > width[c] ? strlen(cells[c]) : width[c];
+	}
+	for (int c = 0; c < COLUMNS; c++)
+		weir_data_printf("%-*s%s", c + 1 < COLUMNS ? (int)width[c] : 0, columns[c],
+				 c + 1 < COLUMNS ? "  " : "\n");
+	for (size_t i = 0; i < lag->row_count; i++) {
+		row_cells(lag, &lag->rows[i], cells);
+		for (int c = 0; c < COLUMNS; c++)
+			weir_data_printf("%-*s%s", c + 1 < COLUMNS ? (int)width[c] : 0, cells[c],
+					 c + 1 < COLUMNS ? "  " : "\n");
+	}
+}
+
+static void put_csv_cell(const char *text)
+{
+	if (strpbrk(text, ",\"\r\n") == NULL) {
+		weir_data_puts(text);
+		return;
+	}
+	weir_data_puts("\"");
+	for (; *text != 0; text++) {
+		weir_data_put(text, 1);
+		if (*text == '"')
+			weir_data_puts("\"");
+	}
+	weir_data_puts("\"");
+}
+
+static void put_csv(const struct weir_lag *lag, bool head)
+{
+	char cells[COLUMNS][CELL_BYTES];
+	if (head)
+		weir_data_puts("group,topic,partition,current_offset,log_end_offset,lag,consumer_id,host,client_id,"
+			       "lag_seconds\n");
+	for (size_t i = 0; i < lag->row_count; i++) {
+		row_cells(lag, &lag->rows[i], cells);
+		for (int c = 0; c < COLUMNS; c++) {
+			weir_data_puts(c != 0 ? "," : "");
+			if (strcmp(cells[c], "-") != 0) /* nothing known: an empty field */
+				put_csv_cell(cells[c]);
+		}
+		weir_data_puts("\n");
+	}
+}
+
+static void put_json_text(const char *name, const char *text)
+{
+	weir_data_printf("\"%s\":", name);
+	if (text != NULL)
+		weir_data_json((const uint8_t *)text, strlen(text));
+	else
+		weir_data_puts("null");
+}
+
+static void put_json_number(const char *name, int64_t v)
+{
+	if (v < 0)
+		weir_data_printf(",\"%s\":null", name);
+	else
+		weir_data_printf(",\"%s\":%lld", name, (long long)v);
+}
+
+static void put_json_seconds(const char *name, int64_t ms)
+{
+	char text[CELL_BYTES];
+	seconds_cell(text, ms);
+	weir_data_printf(",\"%s\":%s", name, ms < 0 ? "null" : text);
+}
+
+static void put_json(const struct weir_lag *lag)
+{
+	weir_data_puts("{");
+	put_json_text("group", lag->group);
+	weir_data_puts(",");
+	put_json_text("state", lag->state);
+	weir_data_printf(",\"members\":%u", lag->members);
+	put_json_number("lag", lag->lag);
+	put_json_seconds("lag_seconds", lag->lag_ms);
+	weir_data_puts(",\"partitions\":[");
+	for (size_t i = 0; i < lag->row_count; i++) {
+		const struct weir_lag_row *row = &lag->rows[i];
+		weir_data_puts(i != 0 ? ",{" : "{");
+		put_json_text("topic", row->topic);
+		put_json_number("partition", row->partition);
+		put_json_number("current_offset", row->current);
+		put_json_number("log_end_offset", row->end);
+		put_json_number("lag", row->lag);
+		weir_data_puts(",");
+		put_json_text("consumer_id", row->consumer);
+		weir_data_puts(",");
+		put_json_text("host", row->host);
+		weir_data_puts(",");
+		put_json_text("client_id", row->client);
+		put_json_seconds("lag_seconds", row->lag_ms);
+		weir_data_puts("}");
+	}
+	weir_data_puts("]}\n");
+}
+
+/* ---- the report ---- */
+
+static void report(struct lag_plan *pl, const struct weir_lag *lag, bool first)
+{
+	if (lag->members == 0)
+		weir_talk("group %s has no active members", lag->group);
+	if (pl->format == FORMAT_JSON)
+		put_json(lag);
+	else if (pl->format == FORMAT_CSV)
+		put_csv(lag, first);
+	else
+		put_table(lag);
+	uint64_t value = pl->fail_seconds ? (uint64_t)lag->lag_ms / 1000 : (uint64_t)lag->lag;
+	pl->failed = pl->fail && value > pl->fail_above;
+	if (pl->failed)
+		weir_talk("the lag of group %s is %llu%s: more than %llu", lag->group, (unsigned long long)value,
+			  pl->fail_seconds ? " s" : "", (unsigned long long)pl->fail_above);
+}
+
+static enum weir_err watch(struct lag_plan *pl, struct weir_diag **dg)
+{
+	const struct weir_kafka_log lg = weir_transfer_log(&pl->job);
+	struct weir_kafka_lag *kl;
+	enum weir_err err = weir_kafka_lag_open(&kl, pl->job.cf, &lg, dg);
+	if (err != WEIR_OK)
+		return err;
+	if (pl->watch_ms != 0)
+		weir_transfer_catch_signals();
+	bool first = true;
+	do {
+		struct weir_lag lag;
+		int64_t next = weir_transfer_now_us() + (int64_t)pl->watch_ms * 1000;
+		err = weir_kafka_lag_query(kl, pl->app, &lag, dg);
+		if (err != WEIR_OK)
+			break;
+		if (!first && pl->format == FORMAT_TABLE)
+			weir_data_puts("\n");
+		report(pl, &lag, first);
+		weir_lag_fini(&lag);
+		first = false;
+		if (pl->watch_ms == 0 || pl->failed || weir_data_end(WEIR_EXIT_OK) != WEIR_EXIT_OK)
+			break;
+		while (!weir_transfer_stopped() && weir_transfer_now_us() < next)
+			usleep(20000);
+	} while (!weir_transfer_stopped() && !weir_data_closed());
+	weir_kafka_lag_close(kl);
+	return err;
+}
+
+/* ---- the command line ---- */
+
+enum { OPT_FORMAT = 1, OPT_WATCH, OPT_FAIL };
+
+static const struct weir_flag lag_options[] = {
+	WEIR_BROKER_OPTIONS,
+	{WEIR_OPT_APP, 'g', "group", "APP", "the application id or group, instead of the argument"},
+	{OPT_FORMAT, 0, "format", "table|json|csv", "table (default), json: one document, csv"},
+	{OPT_WATCH, 0, "watch", "SECONDS", "again and again until stopped, or until --fail-on-lag"},
+	{OPT_WATCH, 'i', "interval", "SECONDS", NULL},
+	{OPT_FAIL, 0, "fail-on-lag", "'>N'", "exit code 1 when the group lacks more than N records, or >Ns: seconds"},
+	WEIR_CLUSTER_OPTIONS,
+};
+
+static int set_fail(const struct weir_verb *vb, struct lag_plan *pl, const char *value)
+{
+	char digits[32];
+	const char *at = *value == '>' ? value + 1 : value;
+	while (*at == ' ')
+		at++;
+	size_t bytes = strlen(at);
+	pl->fail_seconds = bytes != 0 && at[bytes - 1] == 's';
+	bytes -= pl->fail_seconds;
+	snprintf(digits, sizeof digits, "%.*s", bytes < sizeof digits ? (int)bytes : 0, at);
+	pl->fail = true;
+	if (!weir_arg_u64(digits, 0, INT64_MAX, &pl->fail_above))
+		return weir_usage_error(vb, "--fail-on-lag: %s is not '>N' or '>Ns'", value);
+	return -1;
+}
+
+static int set_option(const struct weir_verb *vb, struct lag_plan *pl, int id, const char *value)
+{
+	switch (id) {
+	case WEIR_ARGS_WORD:
+	case WEIR_OPT_APP:
+		if (pl->app != NULL)
+			return weir_usage_error(vb, "%s is one argument too many: APP", value);
+		pl->app = value;
+		return -1;
+	case OPT_FORMAT:
+		if (strcmp(value, "table") == 0)
+			pl->format = FORMAT_TABLE;
+		else if (strcmp(value, "json") == 0)
+			pl->format = FORMAT_JSON;
+		else if (strcmp(value, "csv") == 0)
+			pl->format = FORMAT_CSV;
+		else
+			return weir_usage_error(vb, "--format: %s is not table, json or csv", value);
+		return -1;
+	case OPT_WATCH:
+		if (!weir_arg_micro(value, UINT64_C(86400000000), &pl->watch_ms) || pl->watch_ms < 100000)
+			return weir_usage_error(vb, "--watch: %s is not a number of seconds from 0.1", value);
+		pl->watch_ms /= 1000;
+		return -1;
+	case OPT_FAIL:
+		return set_fail(vb, pl, value);
+	default:
+		return weir_job_option(&pl->job, id, value);
+	}
+}
+
+static int read_arguments(const struct weir_verb *vb, struct lag_plan *pl, int argc, char **argv)
+{
+	struct weir_args ag;
+	weir_args_init(&ag, vb, argc, argv);
+	for (int id; (id = weir_args_next(&ag)) != WEIR_ARGS_END;) {
+		if (id == WEIR_ARGS_STOP)
+			return ag.exit_code;
+		int code = set_option(vb, pl, id, ag.value);
+		if (code >= 0)
+			return code;
+	}
+	int code = weir_job_configure(&pl->job);
+	if (code >= 0)
+		return code;
+	const char *configured = weir_conf_get(pl->job.cf, "application.id");
+	if (pl->app == NULL && configured != NULL && *configured != 0)
+		pl->app = configured;
+	if (pl->app == NULL)
+		return weir_usage_error(vb, "which application? weir lag APP -b BROKERS");
+	return -1;
+}
+
+static int lag_run(const struct weir_verb *vb, int argc, char **argv)
+{
+	struct lag_plan pl = {0};
+	struct weir_diag *dg = NULL;
+	weir_job_init(&pl.job, vb);
+	int code = read_arguments(vb, &pl, argc, argv);
+	if (code < 0) {
+		enum weir_err err = watch(&pl, &dg);
+		code = weir_data_end(pl.failed ? WEIR_EXIT_FAILED : WEIR_EXIT_OK);
+		code = err == WEIR_OK ? code : weir_fail(dg);
+	}
+	weir_job_fini(&pl.job);
+	return code;
+}
+
+const struct weir_verb weir_verb_lag = {
+	.name = "lag",
+	.usage = "APP -b BROKERS [OPTIONS]",
+	.brief = "show how far an application (any consumer group) is behind",
+	.examples = "  weir lag revenue -b localhost:9092\n"
+		    "  weir lag revenue -b localhost:9092 --watch 2\n"
+		    "  weir lag revenue -b localhost:9092 --format json | jq .lag\n"
+		    "  weir lag revenue -b localhost:9092 --fail-on-lag '>1000'\n",
+	.options = lag_options,
+	.option_count = WEIR_COUNT_OF(lag_options),
+	.notes = "Kafka's own nine columns come first; - is what is not known. LAG-SECONDS is the age, by its "
+		 "timestamp, "
+		 "of\nthe oldest record that was not read; 0 where none is waiting.\n",
+	.run = lag_run,
+};
