@@ -227,7 +227,7 @@ static void pack_listed(struct packer *pk, const struct weir_gen *g)
 	}
 }
 
-/* Page by page, oldest first: where most entries changed, neighbours become one range, and memory is read in order. */
+/* Page by page, oldest first: where many entries changed, neighbours become one range, and memory is read in order. */
 static void pack_walked(struct packer *pk, const struct weir_gen *g)
 {
 	const struct weir_state_def *def = pk->sl->def;
@@ -256,14 +256,16 @@ static void pack_gen(struct packer *pk, struct weir_gen *g)
 	if (g->dirty_count == 0)
 		return;
 	pack_window(pk, g->start);
-	if ((uint64_t)g->dirty_count * 2 >= g->entries)
+	if (g->dirty_walk)
 		pack_walked(pk, g);
 	else
 		pack_listed(pk, g);
 	range_flush(pk);
-	weir_blocks_give(&sl->blocks, g->dirty, g->dirty_capacity * sizeof *g->dirty);
+	if (g->dirty != NULL)
+		weir_blocks_give(&sl->blocks, g->dirty, g->dirty_capacity * sizeof *g->dirty);
 	g->dirty = NULL;
 	g->dirty_count = g->dirty_capacity = 0;
+	g->dirty_walk = false;
 }
 
 /* Pages given back in this epoch. Those the changelog never heard of are simply free now: no list holds refs to them.

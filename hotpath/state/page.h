@@ -162,6 +162,7 @@ struct weir_gen {
 	uint32_t page_bytes_next;
 	uint32_t *dirty; /* refs of entries changed since the last barrier */
 	uint32_t dirty_count, dirty_capacity;
+	bool dirty_walk;  /* there are so many that they are counted only; the list is not complete */
 	uint32_t changed; /* entries in the slot's change list */
 	bool closed;      /* in limbo: only the change list still needs it */
 };
