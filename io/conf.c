@@ -41,8 +41,10 @@ struct conf_def {
 	const char *doc;
 };
 
-#define AT(member) offsetof(struct weir_settings, member)
-#define MS_MAX     INT64_C(31536000000000) /* a thousand years */
+/* Less does not hold the data in flight and what state may grow by between two order points. */
+#define MEMORY_LEAST (48 << 20)
+#define AT(member)   offsetof(struct weir_settings, member)
+#define MS_MAX       INT64_C(31536000000000) /* a thousand years */
 static const struct conf_def defs[] = {
 	{"application.id", CONF_NAME, NULL, NULL, 1, 200, AT(application_id), "letters, digits, . _ -",
 	 "Names the application: consumer group and prefix of its changelogs. Default: the SQL file's name."},
@@ -51,7 +53,7 @@ static const struct conf_def defs[] = {
 	{"processing.guarantee", CONF_GUARANTEE, "at_least_once", "at_least_once|exactly_once|at_most_once", 0, 0,
 	 AT(guarantee), "at_least_once, exactly_once, at_most_once",
 	 "How results travel; state is exact in all three."},
-	{"memory.max", CONF_MEMORY, "auto", NULL, 16 << 20, INT64_MAX, AT(memory_max), "16MiB.., auto",
+	{"memory.max", CONF_MEMORY, "auto", NULL, MEMORY_LEAST, INT64_MAX, AT(memory_max), "48MiB.., auto",
 	 "One budget for state and data in flight. auto: half of the smaller of the cgroup's limit and RAM."},
 	{"workers", CONF_WORKERS, "auto", NULL, 1, 1024, AT(workers), "1..1024, auto",
 	 "Worker threads. auto: one for each CPU of worker.cpus, else CPUs of the process less one, at least 1."},
@@ -404,7 +406,7 @@ static bool parse_value(const struct conf_def *d, const char *s, void *to)
 	cpu_set_t cpus;
 	switch (d->kind) {
 	case CONF_TEXT:
-		if (*s == '\0')
+		if (*s == '\0' || strcmp(s, "file:") == 0) /* a folder without a name would be / */
 			return false;
 		break;
 	case CONF_NAME:
@@ -1035,8 +1037,8 @@ enum weir_err weir_conf_settings(const struct weir_conf *cf, struct weir_setting
 	}
 	if (out->memory_max == 0) {
 		out->memory_max = weir_memory_limit("/proc/self/cgroup", "/sys/fs/cgroup") / 2;
-		if (out->memory_max < 16 << 20)
-			out->memory_max = 16 << 20;
+		if (out->memory_max < MEMORY_LEAST)
+			out->memory_max = MEMORY_LEAST;
 	}
 	return WEIR_OK;
 }

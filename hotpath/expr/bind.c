@@ -162,6 +162,9 @@ static const struct weir_expr *bind_column(struct binder *b, const struct weir_a
 		clock_problem(a->text, pb);
 	else
 		unknown_column(b->scope, a->qualifier, a->text, pb);
+	if (pb->hint[0] == 0 && b->ts->text[b->ts->token[a->at].at] == '"')
+		snprintf(pb->hint, sizeof pb->hint, "double quotes are for names, single ones for strings: '%.60s'",
+			 a->text);
 	return NULL;
 }
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BASE_DIGITS = 20 };
+enum { BASE_DIGITS = 20, PARTITIONS_MAX = 10000 };
 
 void weir_segs_fini(struct weir_segs *ss)
 {
@@ -194,6 +194,14 @@ uint32_t weir_folder_partitions(const char *folder, const char *topic, const str
 			count = partition + 1;
 	closedir(d);
 	return count;
+}
+
+enum weir_err weir_partition_count_check(const char *folder, const char *topic, uint32_t count, struct weir_diag **dg)
+{
+	if (count <= PARTITIONS_MAX)
+		return WEIR_OK;
+	return weir_diag_set(dg, WEIR_E_CONF, "topic %s in %s: there is a partition %u, but %d partitions are the most",
+			     topic, folder, count - 1, PARTITIONS_MAX);
 }
 
 void weir_names_free(char **names, uint32_t count)

@@ -286,24 +286,56 @@ static enum weir_err foreign_end(const char *folder, const char *topic, uint32_t
 	return err;
 }
 
+/* The section lists bytes of a topic. */
+static bool has_bytes(const struct weir_commit_section *s, const char *topic)
+{
+	size_t bytes = strlen(topic);
+	for (uint32_t i = 0; i < s->file_count; i++)
+		if (s->files[i].length != 0 && strncmp(s->files[i].name, topic, bytes) == 0 &&
+		    s->files[i].name[bytes] == '-' && strchr(s->files[i].name + bytes + 1, '-') == NULL)
+			return true;
+	return false;
+}
+
+/* Whether a topic that our home does not list is free in path (NULL: the home): another application's is not; and where
+ * another folder lists results as ours that the home knows nothing of, it is the home that has been lost. */
+static enum weir_err topic_free(const struct log *lg, const char *path, const char *topic, struct weir_diag **dg)
+{
+	struct weir_commit c;
+	const char *folder = folder_of(lg, path);
+	enum weir_err err = weir_commit_load(folder, &c, dg);
+	for (uint32_t i = 0; err == WEIR_OK && i < c.section_count; i++) {
+		const struct weir_commit_section *s = &c.sections[i];
+		bool ours = strcmp(s->app, lg->app) == 0;
+		for (uint32_t j = 0; j < s->topic_count && err == WEIR_OK; j++) {
+			const char *name = s->topics[j].name;
+			if (!ours && s->topics[j].path == NULL && strcmp(name, topic) == 0)
+				err = weir_diag_set(dg, WEIR_E_CONF, "topic %s in %s belongs to application %s", topic,
+						    folder, s->app);
+			else if (ours && path != NULL && done_topic(lg, path, name) == NULL && has_bytes(s, name))
+				err = weir_diag_set(
+					dg, WEIR_E_STATE,
+					"topic %s in %s holds results of application %s, whose state is not "
+					"in %s any more: remove the folders %s/%s-* to start over",
+					name, folder, lg->app, lg->home, folder, name);
+		}
+	}
+	weir_commit_fini(&c);
+	return err;
+}
+
 /* Lists a topic that no section knows, with length 0, before anything of it is made. */
 static enum weir_err topic_list_new(struct log *lg, const struct weir_topic_spec *spec, const char *path,
 				    uint32_t *partitions, struct weir_diag **dg)
 {
 	const char *folder = folder_of(lg, path);
-	struct weir_commit c;
-	enum weir_err err = weir_commit_load(folder, &c, dg);
-	for (uint32_t i = 0; err == WEIR_OK && i < c.section_count; i++)
-		for (uint32_t j = 0; j < c.sections[i].topic_count; j++)
-			if (c.sections[i].topics[j].path == NULL &&
-			    strcmp(c.sections[i].topics[j].name, spec->name) == 0 &&
-			    strcmp(c.sections[i].app, lg->app) != 0)
-				err = weir_diag_set(dg, WEIR_E_CONF, "topic %s in %s belongs to application %s",
-						    spec->name, folder, c.sections[i].app);
-	weir_commit_fini(&c);
+	enum weir_err err = topic_free(lg, path, spec->name, dg);
 	if (err != WEIR_OK)
 		return err;
 	uint32_t there = weir_folder_partitions(folder, spec->name, NULL);
+	err = weir_partition_count_check(folder, spec->name, there, dg);
+	if (err != WEIR_OK)
+		return err;
 	if (there == 0 && spec->must_exist)
 		return weir_diag_set(dg, WEIR_E_CONF, "%s has no topic %s, and topics.create is false", folder,
 				     spec->name);

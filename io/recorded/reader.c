@@ -259,7 +259,10 @@ static WEIR_COLD enum weir_err damage_error(struct weir_reader *rd, const struct
 	else
 		weir_diag_set(dg, code, "%s: the data at byte %llu (from offset %lld) cannot be used: %s", path,
 			      (unsigned long long)rd->at, (long long)rd->next_offset, why);
-	if (dg != NULL && rd->env->damaged_hint != NULL)
+	if (dg != NULL && code == WEIR_E_CONF)
+		weir_diag_add_hint(*dg, "it is %llu bytes now: -X batch.bytes.max=...",
+				   (unsigned long long)rd->env->batch_bytes_max);
+	else if (dg != NULL && rd->env->damaged_hint != NULL)
 		weir_diag_add_hint(*dg, "%s", rd->env->damaged_hint);
 	free(path);
 	return code;

@@ -329,6 +329,9 @@ static enum weir_err source_open_parts(struct source *sr, const struct weir_reco
 					 : 0;
 		if (count == 0)
 			return no_topic(sr, sr->topics[t], dg);
+		enum weir_err err = weir_partition_count_check(sr->path, sr->topics[t], count, dg);
+		if (err != WEIR_OK)
+			return err;
 		total += count;
 	}
 	while (sr->env.block_bytes > 16384 && (uint64_t)sr->env.block_bytes * total > READ_AHEAD_BYTES)

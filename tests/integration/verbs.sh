@@ -178,6 +178,11 @@ cp -r "$in/order.placed-0" "$scratch/wider/order.placed-3"
 expect "a partition more" 0 'resuming' "${again[@]}" "in=$scratch/wider" -X end.of.input=keep
 expect "is read once" 0 'wholly consumed' "${again[@]}" "in=$scratch/wider" -X end.of.input=keep
 expect "a partition less" 78 'has no partition 3 any more' "${again[@]}" "in=$in" -X end.of.input=keep
+expect "a topic that must not be made" 78 'has no topic revenue.by-merchant, and topics.create is false' "$weir" run "$sql" --define "in=$in" --define "out=$scratch/out4" -X topics.create=false
+mkdir "$scratch/wider/order.placed-999999999"
+expect "a folder that makes it a billion partitions" 78 'there is a partition 999999999' "${again[@]}" "in=$scratch/wider"
+expect "dump of it" 78 'there is a partition 999999999' "$weir" dump "$scratch/wider" order.placed
+expect "a batch beyond its bound" 78 'hint: it is 1024 bytes now' "$weir" run "$sql" --define "in=$in" --define "out=$scratch/out5" -X batch.bytes.max=1KiB
 expect "an exchange of another build" 78 'exchange = topic' "${again[@]}" "in=$in" -X exchange=topic
 
 # ---- weir test ----

@@ -143,7 +143,8 @@ static void test_refused(void **state)
 	refuse("workers", "0", "takes 1..1024, auto, not '0'");
 	refuse("workers", "two", "not 'two'");
 	refuse("workers", "2,slots=8", "give 'slots' on its own");
-	refuse("memory.max", "1MiB", "16MiB");
+	refuse("memory.max", "47MiB", "48MiB");
+	refuse("bootstrap.servers", "file:", "file:DIR");
 	refuse("processing.guarantee", "twice", "at_least_once, exactly_once, at_most_once");
 	refuse("commit.interval.ms", "-5", "a duration");
 	refuse("commit.interval.ms", "0", "a duration from 1ms");

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -247,12 +248,52 @@ static void test_partition_counts(void **state)
 	dg = NULL;
 	lg->ops->close(lg);
 	lg = log_open(dir, "app");
+	spec = (struct weir_topic_spec){.name = "new", .kind = WEIR_TOPIC_RESULT, .partitions = 5, .must_exist = true};
+	assert_int_equal(lg->ops->topic(lg, &spec, &number, &count, &dg), WEIR_E_CONF);
+	assert_non_null(strstr(weir_diag_text(dg), "has no topic new"));
+	weir_diag_destroy(dg);
+	dg = NULL;
+	assert_int_equal(mkdir(tmpdir_path(dir, "new-99999999"), 0700), 0);
+	assert_int_equal(lg->ops->topic(lg, &spec, &number, &count, &dg), WEIR_E_CONF);
+	assert_non_null(strstr(weir_diag_text(dg), "there is a partition 99999999"));
+	weir_diag_destroy(dg);
+	dg = NULL;
 	spec = (struct weir_topic_spec){
 		.name = "r", .kind = WEIR_TOPIC_RESULT, .partitions = 5, .partitions_fixed = true};
 	assert_int_equal(lg->ops->topic(lg, &spec, &number, &count, &dg), WEIR_E_CONF);
 	weir_diag_destroy(dg);
 	lg->ops->close(lg);
 	tmpdir_remove(dir);
+}
+
+/* Results in another folder outlive a home that was removed: they are not begun again behind themselves. */
+static void test_lost_home(void **state)
+{
+	(void)state;
+	char *base = tmpdir_make(), *home = strdup(tmpdir_path(base, "home")),
+	     *other = strdup(tmpdir_path(base, "other")), command[600];
+	struct weir_diag *dg = NULL;
+	struct weir_log *lg = log_open(home, "app");
+	uint32_t number = topic(lg, "r", WEIR_TOPIC_RESULT, other, 1), count;
+	(void)topic(lg, "r-2", WEIR_TOPIC_RESULT, other, 1);
+	put(lg, number, 0, "k", "1");
+	OK(lg->ops->commit(lg, 1, &dg));
+	lg->ops->close(lg);
+	snprintf(command, sizeof command, "rm -r '%s'", home);
+	assert_int_equal(system(command), 0);
+	lg = log_open(home, "app");
+	struct weir_topic_spec spec = {.name = "r", .kind = WEIR_TOPIC_RESULT, .partitions = 1, .path = other};
+	assert_int_equal(lg->ops->topic(lg, &spec, &number, &count, &dg), WEIR_E_STATE);
+	assert_non_null(strstr(weir_diag_text(dg), "whose state is not in"));
+	weir_diag_destroy(dg);
+	dg = NULL;
+	spec.name = "r-2"; /* has nothing yet, but its folder's section would forget the other */
+	assert_int_equal(lg->ops->topic(lg, &spec, &number, &count, &dg), WEIR_E_STATE);
+	weir_diag_destroy(dg);
+	lg->ops->close(lg);
+	free(home);
+	free(other);
+	tmpdir_remove(base);
 }
 
 /* Results behind files of nobody: those stay, and are read before ours. */
@@ -531,6 +572,7 @@ int main(void)
 		cmocka_unit_test(test_result_bytes_do_not_depend_on_commits),
 		cmocka_unit_test(test_one_engine_at_a_time),
 		cmocka_unit_test(test_partition_counts),
+		cmocka_unit_test(test_lost_home),
 		cmocka_unit_test(test_behind_foreign_files),
 		cmocka_unit_test(test_committed_file_too_short),
 		cmocka_unit_test(test_stop_at_every_call),

@@ -334,6 +334,14 @@ static void test_names(void **state)
 	(void)state;
 	expect_error("INSERT INTO apended SELECT merchant_id, ts FROM orders;", 13, "unknown table apended",
 		     "did you mean appended?");
+	expect_error("SELECT ts FROM orders WHERE merchant_id = \"m-1\"", 43, "unknown column m-1",
+		     "double quotes are for names, single ones for strings: 'm-1'");
+	expect_error("CREATE TABLE t (a INT) WTH ('connector' = 'print');", 24, "expected WITH, found 'WTH'",
+		     "write WITH (");
+	expect_error("CREATE TABLE t (a TIMESTAMP(3), WATERMRK FOR a AS a);", 33, "expected a column or WATERMARK FOR",
+		     "write WATERMARK FOR");
+	expect_error("CREATE TABLE t (a TIMESTAMP(3), WATERMARK a AS a);", 33, "expected a column or WATERMARK FOR",
+		     "write WATERMARK FOR");
 	expect_error("SELECT * FROM order;", 15, "expected a table name, found 'order'",
 		     "a keyword as a name needs quotes: `order`");
 	expect_error("SELECT * FROM ordesr;", 15, "unknown table ordesr", "did you mean orders?");

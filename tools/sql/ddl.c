@@ -256,6 +256,10 @@ static enum weir_err parse_elements(struct create *cr)
 		else if (is(sq, "CONSTRAINT") || (is(sq, "PRIMARY") && weir_token_is_at(&sq->ts, 1, "KEY")) ||
 			 (is(sq, "UNIQUE") && weir_token_is_at(&sq->ts, 1, "(")))
 			err = parse_primary_key(cr);
+		else if (weir_token_is_at(&sq->ts, 1, "FOR") ||
+			 (is(sq, "WATERMARK") && weir_token_is_at(&sq->ts, 2, "AS")))
+			err = sql_error(sq, sq->ts.next, "write WATERMARK FOR c AS c - INTERVAL '5' SECOND",
+					"expected a column or WATERMARK FOR");
 		else
 			err = parse_column(cr);
 	} while (err == WEIR_OK && accept(sq, ","));
@@ -532,6 +536,10 @@ static enum weir_err create_table(struct weir_sql *sq, const char *name, uint32_
 		err = check_later(sq);
 	if (err == WEIR_OK && accept(sq, "WITH"))
 		err = parse_options(&cr);
+	else if (err == WEIR_OK && !is(sq, ";") && weir_token_peek(&sq->ts, 0)->kind != WEIR_TOK_END)
+		err = sql_error(sq, sq->ts.next, "write WITH ('connector' = 'recorded', ...)",
+				"expected WITH, found '%.*s'", (int)weir_token_peek(&sq->ts, 0)->text_bytes,
+				weir_token_peek(&sq->ts, 0)->text);
 	if (err == WEIR_OK)
 		err = check_later(sq);
 	if (err == WEIR_OK)
