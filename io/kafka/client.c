@@ -10,7 +10,7 @@
 #include "hotpath/core/mem.h"
 #include "io/kafka/property.h"
 
-enum { ERROR_TEXT_BYTES = 512, METADATA_TRY_MS = 500 };
+enum { ERROR_TEXT_BYTES = 512, METADATA_TRY_MS = 250 };
 
 struct weir_kafka_client {
 	rd_kafka_t *rk;
@@ -439,9 +439,12 @@ enum weir_err weir_kafka_client_metadata(struct weir_kafka_client *kc, const cha
 	}
 	int64_t end = weir_kafka_now_ms() + wait_ms;
 	enum weir_err err = WEIR_OK;
-	for (bool done = false; err == WEIR_OK && !done;) {
+	/* Errors are heard between tries: short ones first, so that a refusal is told soon, then longer ones, for a
+	 * broker that is slow to answer. */
+	int64_t longest = METADATA_TRY_MS;
+	for (bool done = false; err == WEIR_OK && !done; longest += longest < 4000 ? longest : 0) {
 		int64_t left = end - weir_kafka_now_ms();
-		int try_ms = left > METADATA_TRY_MS ? METADATA_TRY_MS : left > 1 ? (int)left : 1;
+		int try_ms = left > longest ? (int)longest : left > 1 ? (int)left : 1;
 		rd_kafka_resp_err_t code = rd_kafka_metadata(kc->rk, 0, rkt, out, try_ms);
 		weir_kafka_client_poll(kc, 0);
 		done = code == RD_KAFKA_RESP_ERR_NO_ERROR;
