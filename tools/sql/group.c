@@ -3,6 +3,7 @@
 #include "tools/sql/sql.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 #include "hotpath/expr/function.h"
 
@@ -94,13 +95,16 @@ static enum weir_err bind_keys(struct grouping *g, const struct sql_query *q, bo
 static enum weir_err check_session(struct grouping *g, const struct sql_query *q)
 {
 	const struct sql_rel *in = g->in;
-	if (in->partition_count == 0) {
-		if (g->key_count > 0)
-			sql_warn(g->sq, in->window_at,
-				 "without PARTITION BY a session spans all keys: SESSION(TABLE t PARTITION BY %s, ...)",
-				 g->key_names[0]);
+	if (in->partition_count == 0 && g->key_count == 0)
 		return WEIR_OK;
-	}
+	/* In Flink a session of all keys, and groups within it: a state that merges sessions over many groups at once.
+	 * Sessions of each key, which is what the state below would make of it, are another result. */
+	if (in->partition_count == 0)
+		return sql_error(
+			g->sq, in->window_at,
+			weir_mem_printf(g->sq->m, "SESSION(TABLE t PARTITION BY %s, ...) makes sessions of each %s",
+					g->key_names[0], g->key_names[0]),
+			"not supported yet: without PARTITION BY a session spans all keys, and GROUP BY has a key");
 	uint32_t matched = 0;
 	for (uint32_t k = 0; k < g->key_count; k++)
 		for (uint32_t p = 0; p < in->partition_count; p++)
@@ -260,6 +264,33 @@ static enum weir_err take_column(struct grouping *g, const struct weir_ast *a, c
 			 "column %s must be in GROUP BY or inside an aggregate", a->text);
 }
 
+/* Flink's aggregates that are not here: without this, their arguments would be what the error is about. */
+static bool is_later_aggregate(const char *name)
+{
+	static const char *const later[] = {"STDDEV",        "STDDEV_POP",    "STDDEV_SAMP", "VARIANCE",
+					    "VAR_POP",       "VAR_SAMP",      "COLLECT",     "LISTAGG",
+					    "ARRAY_AGG",     "JSON_ARRAYAGG", "PERCENTILE",  "APPROX_COUNT_DISTINCT",
+					    "JSON_OBJECTAGG"};
+	for (size_t i = 0; i < WEIR_COUNT_OF(later); i++)
+		if (strcasecmp(name, later[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A call by a name that the table does not have; some operators are words, and COALESCE is none of the table's. */
+static bool is_unknown_call(const struct weir_ast *a)
+{
+	static const char *const built_in[] = {"AND", "OR", "NOT", "COALESCE"};
+	const struct weir_function *fn;
+	uint32_t entries;
+	if (a->kind != WEIR_AST_CALL || (a->text[0] | 0x20) < 'a' || (a->text[0] | 0x20) > 'z' || a->arg_count == 0)
+		return false;
+	for (size_t i = 0; i < WEIR_COUNT_OF(built_in); i++)
+		if (strcasecmp(a->text, built_in[i]) == 0)
+			return false;
+	return !weir_function_find(a->text, &fn, &entries);
+}
+
 static enum weir_err intercept(void *ctx, const struct weir_ast *a, const struct weir_expr **out, struct weir_diag **dg)
 {
 	struct grouping *g = ctx;
@@ -278,6 +309,14 @@ static enum weir_err intercept(void *ctx, const struct weir_ast *a, const struct
 		if (found < g->agg_count)
 			*out = output_column(g, g->key_count + found);
 		return WEIR_OK;
+	}
+	if (a->kind == WEIR_AST_CALL && is_later_aggregate(a->text))
+		return sql_error(g->sq, a->at, NULL, "not supported yet: %s", a->text);
+	/* Before its columns, which would be what the error is about. */
+	if (is_unknown_call(a)) {
+		const char *near = weir_function_nearest(a->text);
+		return sql_error(g->sq, a->at, near ? weir_mem_printf(g->sq->m, "did you mean %s?", near) : NULL,
+				 "unknown function %s", a->text);
 	}
 	for (uint32_t i = 0; i < g->key_count && *out == NULL; i++)
 		if (g->key_asts[i]->kind == a->kind && weir_ast_equal(g->key_asts[i], a))
