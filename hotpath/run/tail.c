@@ -290,6 +290,25 @@ static void put_row(struct weir_tail *tl, uint32_t row, bool deleted, int64_t ti
 	memcpy(out->data + at, &head, sizeof head);
 }
 
+/* Takes rows out of sel that have a NULL where the sink declares NOT NULL. */
+static void require_values(struct weir_tail *tl, struct weir_sel *sel)
+{
+	const struct weir_plan_sink *sk = tl->sk;
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < sel->count; i++) {
+		uint16_t row = sel->row[i];
+		uint32_t at = 0;
+		while (at < sk->required_count && !weir_col_is_null(tl->out[sk->required[at]], row))
+			at++;
+		if (at == sk->required_count)
+			sel->row[kept++] = row;
+		else
+			weir_row_errors_add(&tl->errors, row, WEIR_REASON_NULL, UINT32_MAX,
+					    sk->column_names[sk->required[at]], "NULL in a NOT NULL column");
+	}
+	sel->count = kept;
+}
+
 /* Runs the projection over sel and lines its columns up for the encoders. */
 static void project(struct weir_tail *tl, const struct weir_col *const *in, struct weir_sel *sel, uint32_t count,
 		    struct weir_scratch *scratch)
@@ -298,6 +317,8 @@ static void project(struct weir_tail *tl, const struct weir_col *const *in, stru
 	weir_program_run(tl->project, in, sel, scratch, tl->out, &tl->errors);
 	for (uint32_t c = 0; c < tl->br->expr_count; c++)
 		tl->out[c] = weir_col_expand(&tl->expanded[c], tl->out[c], count);
+	if (sk->required_count)
+		require_values(tl, sel);
 	for (uint32_t i = 0; i < sk->value_count; i++)
 		tl->value_cols[i] = *tl->out[sk->value_columns[i]];
 	for (uint32_t i = 0; i < sk->key_count; i++)
@@ -331,6 +352,19 @@ struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_c
 	}
 	done.results = tl->pass.count;
 	return done;
+}
+
+/* Leaves in sel what is in other, too. */
+static void keep_common(struct weir_sel *sel, const struct weir_sel *other)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0, k = 0; i < sel->count; i++) {
+		while (k < other->count && other->row[k] < sel->row[i])
+			k++;
+		if (k < other->count && other->row[k] == sel->row[i])
+			sel->row[kept++] = sel->row[i];
+	}
+	sel->count = kept;
 }
 
 /* Splits the rows: those that pass go to tl->pass; those that are deleted, or fail the filter after having been
@@ -372,6 +406,8 @@ struct weir_tail_done weir_tail_changes(struct weir_tail *tl, struct weir_slot *
 		struct weir_sel all;
 		weir_sel_all(&all, rows->count);
 		project(tl, tl->in, &all, rows->count, &rows->scratch);
+		keep_common(&tl->pass, &all);
+		keep_common(&tl->gone, &all);
 	} else {
 		if (tl->pass.count)
 			project(tl, tl->in, &tl->pass, rows->count, &rows->scratch);

@@ -500,6 +500,7 @@ static enum weir_err sink_add(struct planner *p, const struct weir_node *node)
 	const char **names = weir_mem_take(p->m, (in->column_count + 1) * sizeof *names);
 	struct weir_type *types = weir_mem_take(p->m, (in->column_count + 1) * sizeof *types);
 	uint32_t *values = weir_mem_take(p->m, (in->column_count + 1) * sizeof *values);
+	bool *wants_value = weir_mem_take(p->m, in->column_count + 1);
 	for (uint32_t c = 0; c < in->column_count; c++) {
 		names[c] = in->columns[c].name;
 		types[c] = in->columns[c].type;
@@ -514,6 +515,7 @@ static enum weir_err sink_add(struct planner *p, const struct weir_node *node)
 			if (col->kind == WEIR_COLUMN_COMPUTED || (col->kind == WEIR_COLUMN_METADATA && col->is_virtual))
 				continue;
 			names[c] = col->name;
+			wants_value[c] = col->type.not_null;
 			if (col->kind == WEIR_COLUMN_METADATA) {
 				enum weir_meta meta = meta_parse(col->metadata ? col->metadata : col->name);
 				if (meta == WEIR_META_TIMESTAMP)
@@ -532,10 +534,14 @@ static enum weir_err sink_add(struct planner *p, const struct weir_node *node)
 		if (err != WEIR_OK)
 			return err;
 		sk->value_format = def->options.value_format;
+		uint32_t *required = weir_mem_take(p->m, (in->column_count + 1) * sizeof *required);
+		sk->required = required;
 		for (c = 0; c < in->column_count; c++) {
 			bool is_key = false;
 			for (uint32_t k = 0; k < sk->key_count; k++)
 				is_key |= sk->key_columns[k] == c;
+			if (wants_value[c] && !is_key && !in->columns[c].type.not_null)
+				required[sk->required_count++] = c;
 			if ((int32_t)c != sk->timestamp_column && (int32_t)c != sk->headers_column &&
 			    !(is_key && def->options.value_except_key))
 				values[sk->value_count++] = c;

@@ -96,6 +96,8 @@ struct weir_plan_sink {
 	const uint32_t *value_columns;
 	int32_t timestamp_column; /* METADATA timestamp written by the sink, -1: the result timestamp */
 	int32_t headers_column;   /* METADATA headers, -1: none */
+	uint32_t required_count;
+	const uint32_t *required; /* columns declared NOT NULL, outside the key, that the query may make NULL */
 	bool is_table;            /* fed by a table: deletes are null values, print has ops */
 };
 
