@@ -391,6 +391,36 @@ else
 	not_ok "BL-156: ${n:-0} commits in a second and a half of live input"
 fi
 
+# ---- D: live input without progress ----
+{
+	sed "s/'topic' = 'in'/&, 'scan.bounded.mode' = 'unbounded'/" skip.sql | head -n 1
+	echo "SELECT window_start, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(at), INTERVAL '1' SECOND)) GROUP BY window_start, window_end;"
+} >idle.sql
+printf '%s\n' '{"timestamp":1000,"value":{"v":1}}' '{"timestamp":2000,"value":{"v":1}}' | topic in --partitions 3
+# live LINES OPTIONS...: runs until that many rows are there, or five seconds; what came is in rows
+live() {
+	local lines=$1 pid code
+	shift
+	"$weir" run idle.sql --define in=in -q "$@" >rows 2>said &
+	pid=$!
+	for _ in $(seq 50); do
+		[ "$(wc -l <rows)" -ge "$lines" ] && break
+		sleep 0.1
+	done
+	kill -TERM $pid
+	kill -TERM $pid # the same request once more
+	wait $pid
+	code=$?
+	[ "$code" = 0 ] || not_ok "a live run stopped twice in a moment ended with $code: $(cat said)"
+}
+live 1 -X idle.timeout.ms=200
+same "BL-069: silent partitions do not hold back the one that has data" "$(cat rows)" '{"window_start":"1970-01-01 00:00:01","n":1}'
+live 2 -X idle.timeout.ms=200 -X idle.advance=wall
+same "BL-064: with idle.advance=wall the last window comes, too" "$(tail -n 1 rows)" '{"window_start":"1970-01-01 00:00:02","n":1}'
+printf '%s\n' '{"timestamp":1000,"value":{"v":1}}' '{"timestamp":2000,"value":{"v":1}}' | topic in
+live 1 -X idle.timeout.ms=0
+same "BL-064: without progress nothing is emitted" "$(cat rows)" '{"window_start":"1970-01-01 00:00:01","n":1}'
+
 # ---- F: the changelog stays within its bound over many epochs ----
 "$weir" gen orders --records 100000 --keys 200 --partitions 2 --seed 4 --rate 1000 --out many -q
 sed "s/'orders'/'many'/" minutes.sql >many.sql

@@ -112,6 +112,7 @@ writer=$!
 sleep 0.5 # it fills the pipe and waits, mostly
 kill "$writer"
 for _ in $(seq 100); do grep -q stopping "$scratch/err" && break || sleep 0.05; done
+sleep 0.1 # within a moment it would be the same request once more
 kill "$writer"
 for _ in $(seq 200); do kill -0 "$writer" 2>/dev/null && sleep 0.05 || break; done
 kill -9 "$writer" 2>/dev/null

@@ -25,8 +25,17 @@ static bool silent; /* -q */
 static void on_signal(int number)
 {
 	static const char first[] = "weir: stopping at the next order point; a second signal stops at once\n";
+	static int64_t first_ms;
 	struct weir_engine *en = running;
+	struct timespec now = {0};
 	int saved = errno;
+	/* timeout(1) and shells signal the process and its group: the same request, twice within a moment. */
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	int64_t now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	if (stops == 1 && number == stop_signal && now_ms - first_ms < 50)
+		return;
+	if (stops == 0)
+		first_ms = now_ms;
 	stops++;
 	stop_signal = number;
 	if (stops == 1 && !silent)
