@@ -63,6 +63,9 @@ WEIR_MUST_CHECK enum weir_err weir_topic_writer_put_at(struct weir_topic_writer 
 						       const struct weir_out *r, struct weir_diag **dg);
 /* Ends the stored batch of every partition. */
 WEIR_MUST_CHECK enum weir_err weir_topic_writer_cut(struct weir_topic_writer *w, struct weir_diag **dg);
+/* Removes the files w has written, and folders that are empty then, and frees w: half a topic looks like a whole one.
+ */
+void weir_topic_writer_drop(struct weir_topic_writer *w);
 /* Flushes and fsyncs, then frees w. */
 WEIR_MUST_CHECK enum weir_err weir_topic_writer_close(struct weir_topic_writer *w, struct weir_diag **dg);
 

@@ -2,6 +2,7 @@
  * @thread init: weir gen, weir record and tests. */
 #include "io/recorded/recorded.h"
 
+#include "io/recorded/log.h"
 #include "io/recorded/reader.h"
 #include "io/recorded/sys.h"
 #include "io/recorded/topic.h"
@@ -119,4 +120,14 @@ enum weir_err weir_topic_writer_close(struct weir_topic_writer *w, struct weir_d
 		err = weir_appender_sync(&w->parts[p], dg);
 	writer_free(w);
 	return err;
+}
+
+void weir_topic_writer_drop(struct weir_topic_writer *w)
+{
+	for (uint32_t p = 0; p < w->part_count; p++) {
+		for (uint32_t i = 0; i < w->parts[p].ss.count; i++)
+			(void)weir_seg_remove(w->parts[p].dir, &w->parts[p].ss.seg[i]);
+		(void)weir_sys_rmdir(w->parts[p].dir);
+	}
+	writer_free(w);
 }

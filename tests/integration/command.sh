@@ -59,6 +59,13 @@ gen=("$weir" gen orders --records 30000 --keys 100 --partitions 4 --seed 3 --rat
 expect "gen" 0 'order.placed: 30000 records \([0-9]+ late, [0-9]+ bad\)' "${gen[@]}" --out "$scratch/a"
 expect "gen over an existing topic is refused" 78 'already has a topic' "${gen[@]}" --out "$scratch/a"
 "${gen[@]}" --out "$scratch/b" 2>/dev/null
+"$weir" gen orders --records 100M --out "$scratch/stopped" 2>"$scratch/err" &
+for _ in $(seq 200); do [ -s "$scratch/stopped/order.placed-0/00000000000000000000.log" ] && break || sleep 0.02; done
+kill -TERM $!
+wait $!
+same "gen that is stopped keeps nothing" "$? $(ls "$scratch/stopped") $(grep -c 'nothing is kept' "$scratch/err")" "143  1"
+(ulimit -f 100 && "$weir" gen orders --records 100000 --out "$scratch/full" 2>"$scratch/err")
+same "nor does one that cannot write" "$? $(ls "$scratch/full") $(grep -c 'cannot write' "$scratch/err")" "1  1"
 LC_ALL=de_DE.UTF-8 TZ=Asia/Kathmandu "${gen[@]}" --codec lz4 --out "$scratch/c" -q
 digest() { "$weir" dump "$1" order.placed --digest; }
 same "the same arguments, the same records" "$(digest "$scratch/b")" "$(digest "$scratch/a")"

@@ -17,6 +17,7 @@
 #include "hotpath/core/mem.h"
 #include "io/recorded/recorded.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -218,22 +219,40 @@ static enum weir_err put_event(struct gen_plan *pl, uint64_t i, struct weir_gen_
 	return weir_topic_writer_put(pl->w, partition, &out, dg);
 }
 
+static volatile sig_atomic_t stopped_by;
+
+static void on_signal(int number)
+{
+	stopped_by = number;
+}
+
 static enum weir_err write_topic(struct gen_plan *pl, struct weir_diag **dg)
 {
 	enum weir_err err = weir_topic_writer_open(&pl->w, pl->out, pl->topic, pl->partitions, pl->codec, dg);
 	if (err != WEIR_OK)
 		return err;
 	bool progress = isatty(STDERR_FILENO) != 0;
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
 	struct weir_gen_event *ev = weir_xcalloc(1, sizeof *ev);
 	for (uint64_t i = 0; i < pl->g.records && err == WEIR_OK; i++) {
 		err = put_event(pl, i, ev, dg);
+		if (err == WEIR_OK && stopped_by != 0)
+			err = weir_diag_set(dg, WEIR_E_STOPPED,
+					    "stopped by a signal after %llu records: nothing is kept",
+					    (unsigned long long)(i + 1));
 		if (progress && i % 1000000 == 999999)
 			weir_talk("%llu of %llu records", (unsigned long long)(i + 1),
 				  (unsigned long long)pl->g.records);
 	}
 	free(ev);
-	enum weir_err closed = weir_topic_writer_close(pl->w, err == WEIR_OK ? dg : NULL);
-	return err == WEIR_OK ? closed : err;
+	if (err == WEIR_OK)
+		err = weir_topic_writer_cut(pl->w, dg);
+	if (err == WEIR_OK)
+		return weir_topic_writer_close(pl->w, dg);
+	weir_topic_writer_drop(pl->w);
+	return err;
 }
 
 /* ---- the command line ---- */
@@ -446,7 +465,8 @@ static int gen_run(const struct weir_verb *vb, int argc, char **argv)
 			  (unsigned long long)(pl.bytes / 1000000), pl.partitions, pl.out);
 	free(pl.seen);
 	weir_gen_end(&pl.g);
-	return err == WEIR_OK ? WEIR_EXIT_OK : weir_fail(dg);
+	code = err == WEIR_OK ? WEIR_EXIT_OK : weir_fail(dg);
+	return stopped_by != 0 && err != WEIR_OK ? 128 + stopped_by : code;
 }
 
 const struct weir_verb weir_verb_gen = {

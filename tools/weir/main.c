@@ -51,6 +51,7 @@ int main(int argc, char **argv)
 {
 	occupy_standard_files();
 	signal(SIGPIPE, SIG_IGN); /* a closed stdout ends quietly: data.c sees EPIPE */
+	signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of the write, as a full disk is */
 	if (argc < 2)
 		return weir_usage_error(NULL, "which verb? (weir help lists them)");
 	const char *name = argv[1];
