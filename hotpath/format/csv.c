@@ -16,10 +16,13 @@
  * The encoder quotes a cell only where reading it back needs that, and writes no line break at the end. With the quote
  * disabled and no escape character set, a delimiter inside a string is written as it is, as Flink does.
  *
- * Cost: about 1 ns per byte of short cells; quoted cells are searched by memchr. */
+ * Cost: 80 ns an order of six cells, three of them wanted (bench_csv). */
 #include "hotpath/format/format.h"
 
 #include <stdlib.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "hotpath/core/diag.h"
 #include "hotpath/format/base64.h"
@@ -33,6 +36,7 @@ enum byte_class { CLASS_DATA, CLASS_DELIMITER, CLASS_BREAK, CLASS_ESCAPE };
 struct csv_decoder {
 	struct weir_decoder base;
 	uint8_t class_of[256];
+	char delimiter;
 	char quote; /* 0: disabled */
 	char escape;
 	bool allow_comments;
@@ -101,6 +105,31 @@ static const uint8_t *scan_quoted(const struct csv_decoder *d, const uint8_t *p,
 	}
 }
 
+/* Goes over bytes that mean nothing, 16 at a time where the CPU always can; stops at one that may mean something, or at
+ * the end. Reads at most WEIR_PAYLOAD_PAD beyond the end. */
+WEIR_INLINE const uint8_t *skip_data(const struct csv_decoder *d, const uint8_t *p, const uint8_t *end)
+{
+#ifdef __SSE2__
+	const __m128i delimiter = _mm_set1_epi8(d->delimiter), cr = _mm_set1_epi8('\r'), lf = _mm_set1_epi8('\n');
+	const __m128i escape = _mm_set1_epi8(d->escape != 0 ? d->escape : d->delimiter);
+	for (; p < end; p += 16) {
+		__m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+		__m128i found = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(v, delimiter), _mm_cmpeq_epi8(v, escape)),
+					     _mm_or_si128(_mm_cmpeq_epi8(v, cr), _mm_cmpeq_epi8(v, lf)));
+		unsigned mask = (unsigned)_mm_movemask_epi8(found);
+		if (mask != 0) {
+			p += __builtin_ctz(mask);
+			break;
+		}
+	}
+	return p < end ? p : end;
+#else
+	while (p < end && d->class_of[*p] == CLASS_DATA)
+		p++;
+	return p;
+#endif
+}
+
 /* The unquoted cell at p: sets *c, returns its end: at a delimiter, a line break or the payload's end. */
 static const uint8_t *scan_plain(const struct csv_decoder *d, const uint8_t *p, const uint8_t *end, struct cell *c)
 {
@@ -108,6 +137,9 @@ static const uint8_t *scan_plain(const struct csv_decoder *d, const uint8_t *p, 
 	c->quoted = false;
 	c->has_escape = false;
 	while (p < end) {
+		p = skip_data(d, p, end);
+		if (p >= end)
+			break;
 		uint8_t class = d->class_of[*p];
 		if (class == CLASS_DATA) {
 			p++;
@@ -335,7 +367,8 @@ enum weir_err weir_csv_decoder_create(struct weir_decoder **out, const struct we
 	d->base.on_key = on_key;
 	d->quote = options->csv_disable_quote ? '\0' : options->csv_quote ? options->csv_quote : '"';
 	d->escape = options->csv_escape;
-	d->class_of[(uint8_t)(options->csv_delimiter ? options->csv_delimiter : ',')] = CLASS_DELIMITER;
+	d->delimiter = options->csv_delimiter ? options->csv_delimiter : ',';
+	d->class_of[(uint8_t)d->delimiter] = CLASS_DELIMITER;
 	d->class_of['\n'] = CLASS_BREAK;
 	d->class_of['\r'] = CLASS_BREAK;
 	if (d->escape != 0)
