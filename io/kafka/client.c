@@ -317,6 +317,10 @@ static enum weir_err create(struct weir_kafka_client **out, const struct weir_co
 	const char *brokers = weir_conf_get(cf, "bootstrap.servers");
 	if (brokers == NULL || *brokers == 0)
 		return weir_diag_set(dg, WEIR_E_CONF, "which brokers? -b HOST:PORT (bootstrap.servers)");
+	if (strncmp(brokers, "file:", 5) == 0)
+		return weir_diag_set(dg, WEIR_E_CONF,
+				     "%s is a folder of recorded topics: brokers are wanted here, -b HOST:PORT",
+				     brokers);
 	struct weir_kafka_client *kc = weir_xcalloc(1, sizeof *kc);
 	if (lg != NULL)
 		kc->log = *lg;

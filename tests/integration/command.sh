@@ -51,6 +51,7 @@ expect "a wrong key names the nearest" 2 'did you mean merchant_id\?' "$weir" ge
 expect "a flag without its value" 2 '--out needs a value' "$weir" gen orders --out
 expect "a number that is none" 2 '--records: 5x is not' "$weir" gen orders --records 5x --out x
 expect "an empty folder name is none" 2 '--out DIR is missing' "$weir" gen orders --out ''
+expect "a folder where brokers are wanted" 78 'brokers are wanted here' "$weir" lag app -b file:x
 expect "--out is needed" 2 '--out DIR is missing' "$weir" gen orders
 same "errors are one line" "$("$weir" gen orders --bogus 2>&1 | wc -l)" 1
 same "errors go to stderr" "$("$weir" gen orders --bogus 2>/dev/null | wc -c)" 0
