@@ -449,6 +449,10 @@ for folder in "$root"/tests/conformance/ksql/*/; do
 	files=("$weir" test -s "$folder/statements.sql" -i "$folder/input.json" -o "$folder/output.json")
 	expect "three files: $(basename "$folder")" 0 '^1 passed, 0 failed$' "${files[@]}"
 done
+mkdir update
+cp "$root"/tests/conformance/*.sql "$root"/tests/conformance/*.json update
+"$weir" test --update update/*.sql >/dev/null 2>&1
+expect "what --update writes passes" 0 '^[0-9]* passed, 0 failed$' "$weir" test update/*.sql
 folder=$root/tests/conformance/ksql/window_changes
 three() { "$weir" test -s "$1/statements.sql" -i "$1/input.json" -o "$1/output.json"; }
 cp -r "$folder" three

@@ -5,6 +5,7 @@
  * records of a topic any      as many of each, in any order In ksqlDB's form order is strict within a topic, a topic
  * without expected records is not looked at, member names match in upper case, and a null member may be missing. */
 #include "tools/weir/case.h"
+#include "hotpath/core/utf8.h"
 #include "hotpath/format/base64.h"
 #include "hotpath/format/number.h"
 
@@ -311,13 +312,13 @@ static unsigned flags_of(const struct weir_case *tc)
 	return tc->ksql ? WEIR_EQUAL_ANY_CASE | WEIR_EQUAL_NULL_ABSENT : 0;
 }
 
-/* What is no JSON: the KAFKA format's big-endian numbers, and in ksqlDB's files BYTES, written as base64. */
+/* What is no JSON: the KAFKA format's big-endian numbers, and BYTES, written as base64. */
 static bool same_binary(const struct weir_case *tc, struct weir_mem *mem, const struct weir_node *nd,
 			struct weir_slice got)
 {
 	int64_t wanted;
 	double real, wanted_real;
-	if (tc->ksql && nd->kind == WEIR_NODE_STRING) {
+	if (nd->kind == WEIR_NODE_STRING && (tc->ksql || !weir_utf8_check(got.data, got.bytes, NULL))) {
 		size_t bytes;
 		uint8_t *data = weir_mem_take(mem, weir_base64_data_bytes_max(nd->string_bytes) + 1);
 		return weir_base64_decode(nd->string, nd->string_bytes, data, &bytes) && bytes == got.bytes &&

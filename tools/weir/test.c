@@ -3,6 +3,10 @@
 #include "tools/weir/case.h"
 #include "tools/weir/job.h"
 
+#include "hotpath/core/utf8.h"
+#include "hotpath/format/base64.h"
+#include "hotpath/format/number.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,7 +200,7 @@ static int run_case(struct test_run *tr, const char *file, const struct weir_sui
 
 /* ---- --update ---- */
 
-/* Bytes as the test file would write them: JSON objects as they are, anything else as a string. */
+/* Bytes as the test file would write them: JSON objects as they are, text as a string, anything else as base64. */
 static void put_as_json(struct weir_buf *b, struct weir_mem *mem, struct weir_slice s)
 {
 	struct weir_node *nd;
@@ -206,19 +210,69 @@ static void put_as_json(struct weir_buf *b, struct weir_mem *mem, struct weir_sl
 	} else if (s.bytes != 0 && *(const char *)s.data == '{' &&
 		   weir_document_parse(&nd, mem, NULL, s.data, s.bytes, &dg) == WEIR_OK) {
 		weir_buf_put(b, s.data, s.bytes);
+	} else if (!weir_utf8_check(s.data, s.bytes, NULL)) {
+		char *text = weir_mem_take(mem, weir_base64_text_bytes(s.bytes) + 1);
+		size_t bytes = weir_base64_encode(s.data, s.bytes, text);
+		weir_case_put_string(b, (struct weir_slice){text, bytes});
 	} else {
 		weir_case_put_string(b, s);
 	}
 	weir_diag_destroy(dg);
 }
 
-static void put_outputs(struct weir_buf *b, struct weir_mem *mem, const struct results *rs)
+/* An expected record of the same topic shows how its keys are written: with a window, or as a number. */
+static const struct weir_case_record *sample_of(const struct weir_case *tc, const char *topic)
+{
+	for (uint32_t i = 0; i < tc->output_count; i++)
+		if (strcmp(tc->output[i].topic, topic) == 0 && tc->output[i].key != NULL &&
+		    tc->output[i].key->kind != WEIR_NODE_NULL)
+			return &tc->output[i];
+	return NULL;
+}
+
+static void put_key(struct weir_buf *b, struct weir_mem *mem, const struct weir_case_record *sample,
+		    struct weir_slice key)
+{
+	const struct weir_node *window = sample != NULL ? sample->window : NULL;
+	const struct weir_node *type = weir_node_get(window, "type");
+	bool session = type != NULL && type->kind == WEIR_NODE_STRING && (type->string[0] | 0x20) == 's';
+	size_t bound_bytes = window == NULL ? 0 : session ? 16 : 8;
+	const uint8_t *bounds = NULL;
+	if (bound_bytes != 0 && key.data != NULL && key.bytes >= bound_bytes) {
+		bounds = (const uint8_t *)key.data + key.bytes - bound_bytes;
+		key.bytes -= bound_bytes;
+	}
+	char number[64];
+	double real;
+	bool fraction = sample != NULL && memchr(sample->key->text, '.', sample->key->bytes) != NULL;
+	if (fraction && sample->key->kind == WEIR_NODE_NUMBER && key.bytes == 8) {
+		uint64_t bits = weir_load_be64(key.data);
+		memcpy(&real, &bits, sizeof real);
+		weir_buf_put(b, number, weir_print_double(real, number));
+	} else if (sample != NULL && sample->key->kind == WEIR_NODE_NUMBER && key.bytes == 8)
+		weir_buf_printf(b, "%lld", (long long)weir_load_be64(key.data));
+	else if (sample != NULL && sample->key->kind == WEIR_NODE_NUMBER && key.bytes == 4)
+		weir_buf_printf(b, "%d", (int32_t)weir_load_be32(key.data));
+	else
+		put_as_json(b, mem, key);
+	if (bounds == NULL)
+		return;
+	int64_t start = (int64_t)weir_load_be64(bounds + bound_bytes - 8), end = (int64_t)weir_load_be64(bounds);
+	int64_t from, to;
+	if (!session && weir_node_int(weir_node_get(window, "start"), &from) &&
+	    weir_node_int(weir_node_get(window, "end"), &to))
+		end = start + (to - from); /* every window of the topic has this size */
+	weir_buf_printf(b, ", \"window\": {\"start\": %lld, \"end\": %lld, \"type\": \"%s\"}", (long long)start,
+			(long long)end, session ? "session" : "time");
+}
+
+static void put_outputs(struct weir_buf *b, struct weir_mem *mem, const struct weir_case *tc, const struct results *rs)
 {
 	weir_buf_puts(b, "[");
 	for (uint32_t i = 0; i < rs->count; i++) {
 		const struct weir_case_result *r = &rs->result[i];
 		weir_buf_printf(b, "%s\n      {\"topic\": \"%s\", \"key\": ", i == 0 ? "" : ",", r->topic);
-		put_as_json(b, mem, r->key);
+		put_key(b, mem, sample_of(tc, r->topic), r->key);
 		weir_buf_printf(b, ", \"timestamp\": %lld,\n       \"value\": ", (long long)r->timestamp);
 		put_as_json(b, mem, r->value);
 		if (r->header_count != 0) {
@@ -232,7 +286,8 @@ static void put_outputs(struct weir_buf *b, struct weir_mem *mem, const struct r
 
 /* The document with the text of node `outputs` of each test replaced; old[i] is that node. */
 static enum weir_err write_update(const char *path, const char *text, size_t bytes, const struct weir_node *const *old,
-				  const struct results *rs, uint32_t count, struct weir_mem *mem, struct weir_diag **dg)
+				  const struct weir_case *test, const struct results *rs, uint32_t count,
+				  struct weir_mem *mem, struct weir_diag **dg)
 {
 	struct weir_buf b = {0};
 	const char *at = text;
@@ -240,7 +295,7 @@ static enum weir_err write_update(const char *path, const char *text, size_t byt
 		if (old[i] == NULL)
 			continue;
 		weir_buf_put(&b, at, (size_t)(old[i]->text - at));
-		put_outputs(&b, mem, &rs[i]);
+		put_outputs(&b, mem, &test[i], &rs[i]);
 		at = old[i]->text + old[i]->bytes;
 	}
 	weir_buf_put(&b, at, (size_t)(text + bytes - at));
@@ -297,7 +352,7 @@ static void run_suite(struct test_run *tr, const char *file, const struct weir_s
 		weir_buf_fini(&why);
 	}
 	struct weir_diag *dg = NULL;
-	if (tr->update && write_update(path, text, bytes, old, rs, su->count, mem, &dg) != WEIR_OK)
+	if (tr->update && write_update(path, text, bytes, old, su->test, rs, su->count, mem, &dg) != WEIR_OK)
 		worst(tr, weir_fail(dg));
 	else if (tr->update)
 		weir_talk("%s: expectations rewritten", path);
