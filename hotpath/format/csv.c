@@ -307,15 +307,11 @@ static void csv_decode(struct weir_decoder *base, const struct weir_record *reco
 		const uint8_t *p = base->on_key ? records[row].key : records[row].value;
 		uint32_t bytes = base->on_key ? records[row].key_bytes : records[row].value_bytes;
 		struct refusal rf;
-		bool all_null = p == NULL;
-		if (!all_null && WEIR_UNLIKELY(!decode_row(d, p, bytes, cols, row, scratch, &rf))) {
-			if (!d->ignore_errors) {
-				weir_row_errors_add(errors, row, rf.reason, rf.at, rf.field, rf.detail);
-				continue;
-			}
-			all_null = true;
+		if (p != NULL && WEIR_UNLIKELY(!decode_row(d, p, bytes, cols, row, scratch, &rf))) {
+			weir_row_errors_add(errors, row, rf.reason, rf.at, rf.field, rf.detail);
+			continue;
 		}
-		if (all_null) {
+		if (p == NULL) {
 			for (uint32_t f = 0; f < d->field_count; f++)
 				weir_col_set_null(&cols[f], row);
 		}

@@ -40,7 +40,7 @@ struct weir_format_options {
 	enum weir_format_kind kind;
 	uint32_t record_bytes_max; /* 0: 16 MiB */
 	uint32_t depth_max;        /* json.depth.max, 0: 128 */
-	bool ignore_parse_errors;  /* json|csv.ignore-parse-errors: a bad field is NULL, a bad record all NULL */
+	bool ignore_parse_errors;  /* json|csv.ignore-parse-errors: a bad field is NULL; a bad record is refused */
 	bool fail_on_missing_field;
 	bool timestamp_iso8601;       /* json.timestamp-format.standard = ISO-8601 */
 	bool ignore_null_fields;      /* json.encode.ignore-null-fields */

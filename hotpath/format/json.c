@@ -93,16 +93,6 @@ void weir_json_row_null(struct weir_json *js, uint32_t row)
 
 void weir_json_row_bad(struct weir_json *js, uint32_t row)
 {
-	if (js->ignore_parse_errors && js->error_reason != WEIR_REASON_NULL) {
-		const char *not_null = NULL;
-		for (uint32_t i = 0; i < js->field_count && not_null == NULL; i++)
-			not_null = js->fields[i].type.not_null ? js->fields[i].name : NULL;
-		if (not_null == NULL) {
-			weir_json_row_null(js, row);
-			return;
-		}
-		weir_json_refuse(js, WEIR_REASON_NULL, NULL, not_null, "NULL in a NOT NULL column");
-	}
 	weir_row_errors_add(js->errors, row, js->error_reason, js->error_at, js->error_field, js->error_detail);
 }
 
