@@ -372,23 +372,27 @@ same "BL-158: and no burst of commits" "$(grep -o '[0-9]* epochs committed' said
 
 # The wall clock goes an hour back, then two ahead, and to and fro, while the input runs for a second.
 shift_clock=$(dirname "$weir")/tests/shift_clock.so
-rm -rf out
-env LD_PRELOAD="$shift_clock" "$weir" run minutes.sql --define in=in --define out=out "${points[@]}" -X scan.rate=5000 -v 2>said
-same "BL-156, BL-157: the same bytes while the wall clock jumps" "$("$weir" dump out out --digest)" "$calm"
-same "BL-156: and the same commits" "$(grep -o '[0-9]* epochs committed' said)" "$epochs"
-sed "s/'topic' = 'order.placed'/&, 'scan.bounded.mode' = 'unbounded'/" minutes.sql >live.sql
-rm -rf out
-env LD_PRELOAD="$shift_clock" "$weir" run live.sql --define in=in --define out=out -X scan.rate=4000 -X commit.interval.ms=100 -v 2>said &
-pid=$!
-sleep 1.6
-kill -TERM $pid
-wait $pid
-same "BL-156: a live run under it ends with 0" $? 0
-n=$(sed -n 's/.* \([0-9]*\) epochs committed.*/\1/p' said)
-if [ "${n:-0}" -ge 3 ]; then
-	ok "BL-156: commits go on by the monotonic clock ($n)"
+if ! env LD_PRELOAD="$shift_clock" "$weir" version >/dev/null 2>&1; then
+	echo "skipped: BL-156: nothing can be preloaded into this build"
 else
-	not_ok "BL-156: ${n:-0} commits in a second and a half of live input"
+	rm -rf out
+	env LD_PRELOAD="$shift_clock" "$weir" run minutes.sql --define in=in --define out=out "${points[@]}" -X scan.rate=5000 -v 2>said
+	same "BL-156, BL-157: the same bytes while the wall clock jumps" "$("$weir" dump out out --digest)" "$calm"
+	same "BL-156: and the same commits" "$(grep -o '[0-9]* epochs committed' said)" "$epochs"
+	sed "s/'topic' = 'order.placed'/&, 'scan.bounded.mode' = 'unbounded'/" minutes.sql >live.sql
+	rm -rf out
+	env LD_PRELOAD="$shift_clock" "$weir" run live.sql --define in=in --define out=out -X scan.rate=4000 -X commit.interval.ms=100 -v 2>said &
+	pid=$!
+	sleep 1.6
+	kill -TERM $pid
+	wait $pid
+	same "BL-156: a live run under it ends with 0" $? 0
+	n=$(sed -n 's/.* \([0-9]*\) epochs committed.*/\1/p' said)
+	if [ "${n:-0}" -ge 3 ]; then
+		ok "BL-156: commits go on by the monotonic clock ($n)"
+	else
+		not_ok "BL-156: ${n:-0} commits in a second and a half of live input"
+	fi
 fi
 
 # ---- D: live input without progress ----
