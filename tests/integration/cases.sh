@@ -440,6 +440,47 @@ small=$("$weir" dump out out | jq -rc '[.key, .payload] | join(" ")' | LC_ALL=C 
 fresh many.sql -q
 same "with the same results as in one epoch" "$("$weir" dump out out | jq -rc '[.key, .payload] | join(" ")' | LC_ALL=C sort | cksum)" "$small"
 
+# BL-095 and the like: killed again and again with sessions, hopping windows, a table with deletes, two stages, bad and late
+# records in one job, each start with another number of workers: the bytes of every topic are those of one run.
+"$weir" gen orders --records 60000 --keys 300 --partitions 4 --seed 21 --rate 100 --disorder-ms 3000 --late 0.002 --bad 0.002 --out all -q
+{
+	echo "SET 'errors.deadletterqueue.topic.name' = 'dlq'; SET 'late.topic' = 'late';"
+	orders_table order_id | sed "s/\${in}/all/"
+	table() { echo "CREATE TABLE $1 ($2) WITH ('connector' = 'recorded', 'path' = '\${out}', 'topic' = '$1', 'format' = 'json');"; }
+	table sessions "m STRING, ws TIMESTAMP(3), we TIMESTAMP(3), n BIGINT, f STRING, l STRING, d BIGINT, PRIMARY KEY (m, ws, we) NOT ENFORCED"
+	table hops "m STRING, ws TIMESTAMP(3), n BIGINT, most STRING, least DECIMAL(12,2), d BIGINT, PRIMARY KEY (m, ws) NOT ENFORCED"
+	table sums "c STRING, n BIGINT, total DECIMAL(38,2), PRIMARY KEY (c) NOT ENFORCED"
+	table two "ws TIMESTAMP(3), n BIGINT, best DECIMAL(38,2)"
+	cat <<-'SQL'
+		CREATE VIEW minutes AS SELECT merchant_id, SUM(amount) AS total, window_time AS at
+		  FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(event_time), INTERVAL '30' SECONDS)) GROUP BY window_start, window_end, window_time, merchant_id;
+		INSERT INTO sessions SELECT merchant_id, window_start, window_end, COUNT(*), FIRST_VALUE(order_id), LAST_VALUE(order_id), COUNT(DISTINCT currency)
+		  FROM TABLE(SESSION(TABLE orders PARTITION BY merchant_id, DESCRIPTOR(event_time), INTERVAL '2' SECONDS))
+		  GROUP BY window_start, window_end, merchant_id HAVING COUNT(*) > 1 EMIT CHANGES;
+		INSERT INTO hops SELECT merchant_id, window_start, COUNT(*), MAX(order_id), MIN(amount), COUNT(DISTINCT customer_id)
+		  FROM TABLE(HOP(TABLE orders, DESCRIPTOR(event_time), INTERVAL '10' SECONDS, INTERVAL '30' SECONDS)) GROUP BY window_start, window_end, merchant_id;
+		INSERT INTO sums SELECT SUBSTRING(order_id, 10), COUNT(*), SUM(amount) FROM orders GROUP BY SUBSTRING(order_id, 10)
+		  HAVING MOD(CAST(SUM(amount) * 100 AS BIGINT), 3) <> 0;
+		INSERT INTO two SELECT window_start, COUNT(*), MAX(total) FROM TABLE(TUMBLE(TABLE minutes, DESCRIPTOR(at), INTERVAL '2' MINUTES))
+		  GROUP BY window_start, window_end;
+	SQL
+} >all.sql
+points=(-X order.point.records=1000 -X commit.interval.records=3000 -X processing.guarantee=exactly_once)
+digests() { for name in sessions hops sums two dlq late; do "$weir" dump out $name --digest; done; }
+fresh all.sql "${points[@]}" -q 2>said
+once=$(digests)
+rm -rf out
+killed=0
+for i in 1 2 3 4 5 6 7 8; do
+	"$weir" run all.sql --define in=in --define out=out "${points[@]}" -X scan.rate=40000 --workers $((i % 3 + 1)) -q 2>said &
+	pid=$!
+	sleep 0.$((RANDOM % 5 + 2))
+	kill -9 $pid 2>/dev/null && killed=$((killed + 1))
+	wait $pid 2>/dev/null
+done
+run all.sql "${points[@]}" -q 2>said
+same "BL-095: killed $killed times: the same bytes in six topics" "$(digests)" "$once"
+
 # BL-057, BL-086: closed windows leave nothing behind, also after a restart
 printf '%s\n' '{"repeat":2000,"timestamp":1,"value":"{\"k\":\"k%d\",\"v\":1}"}' >lines
 topic in <lines
