@@ -115,6 +115,10 @@ static enum weir_err find_home(struct weir_core *co, const char **home, struct w
 		if (!is_topic(co, &pl->sinks[s]))
 			continue;
 		const char *path = weir_table_folder(co, pl->sinks[s].table);
+		if (!path && pl->sinks[s].table->options.connector == WEIR_CONNECTOR_RECORDED)
+			return weir_diag_set(dg, WEIR_E_CONF,
+					     "sink %s: connector 'recorded' needs 'path', or -b file:DIR",
+					     pl->sinks[s].name);
 		if (!path)
 			return weir_diag_set(dg, WEIR_E_CONF,
 					     "sink %s: Kafka brokers are not supported by this build; use 'connector' "

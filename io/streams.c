@@ -115,6 +115,9 @@ enum weir_err weir_source_open(struct weir_stream_log **out, const struct weir_c
 		const char *path = weir_table_folder(co, def);
 		if (path)
 			return open_recorded(out, co, def, path, live, dg);
+		if (def->options.connector == WEIR_CONNECTOR_RECORDED)
+			return weir_diag_set(dg, WEIR_E_CONF,
+					     "source %s: connector 'recorded' needs 'path', or -b file:DIR", def->name);
 		return weir_diag_set(dg, WEIR_E_CONF,
 				     "source %s: Kafka brokers are not supported by this build; use 'connector' = "
 				     "'recorded' with 'path', or "

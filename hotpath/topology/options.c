@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-enum { OPTIONS_MAX = 1000, PARTITIONS_MAX = 100000 };
+enum { OPTIONS_MAX = 1000, PARTITIONS_MAX = 10000 };
 
 /* Connectors as bits, in the order of enum weir_connector. */
 #define BIT(c)     (1u << (c))
@@ -49,6 +49,8 @@ enum option_kind {
 	OPT_ERRORS,
 	OPT_END,
 	OPT_KEYS,   /* names separated by ';' */
+	OPT_TOPICS, /* topic names separated by ';', each once */
+	OPT_TOPIC,  /* one */
 	OPT_IGNORED /* accepted so that a Flink file runs unchanged; has no effect */
 };
 
@@ -65,7 +67,7 @@ struct option_def {
 static const struct option_def defs[] = {
 	{"connector", EVERYTHING, OPT_TEXT, SIZE_MAX, NULL, 0, 0},
 	{"path", RECORDED | FILESYSTEM, OPT_TEXT, AT(path), NULL, 0, 0},
-	{"topic", TOPICS, OPT_TEXT, AT(topic), NULL, 0, 0},
+	{"topic", TOPICS, OPT_TOPICS, AT(topic), NULL, 0, 0},
 	{"topic-pattern", RECORDED | KAFKA, OPT_TEXT, AT(topic_pattern), NULL, 0, 0},
 	{"properties.bootstrap.servers", KAFKA | UPSERT, OPT_TEXT, AT(bootstrap_servers), NULL, 0, 0},
 	{"properties.group.id", TOPICS, OPT_TEXT, AT(group_id), NULL, 0, 0},
@@ -101,8 +103,8 @@ static const struct option_def defs[] = {
 	{"sink.transactional-id-prefix", TOPICS, OPT_TEXT, AT(sink_transactional_id_prefix), NULL, 0, 0},
 	{"sink.parallelism", TOPICS | PRINT | BLACKHOLE, OPT_IGNORED, SIZE_MAX, NULL, 0, 0},
 	{"errors.policy", SOURCES, OPT_ERRORS, AT(errors_policy), NULL, 0, 0},
-	{"errors.deadletterqueue.topic.name", SOURCES, OPT_TEXT, AT(dead_letter_topic), NULL, 0, 0},
-	{"late.topic", SOURCES, OPT_TEXT, AT(late_topic), NULL, 0, 0},
+	{"errors.deadletterqueue.topic.name", SOURCES, OPT_TOPIC, AT(dead_letter_topic), NULL, 0, 0},
+	{"late.topic", SOURCES, OPT_TOPIC, AT(late_topic), NULL, 0, 0},
 	{"end.of.input", SOURCES, OPT_END, AT(end_of_input), NULL, 0, 0},
 	{"print-identifier", PRINT, OPT_ANY, AT(print_identifier), NULL, 0, 0},
 	{"standard-error", PRINT, OPT_BOOL, AT(print_standard_error), NULL, 0, 0},
@@ -342,6 +344,38 @@ static enum weir_err set_keys(struct parse *ps, const struct option_def *d, cons
 	return WEIR_OK;
 }
 
+enum { TOPIC_BYTES_MAX = 249 }; /* Kafka's */
+
+/* Bytes of the topic name at v, 0 where there is none. */
+static size_t topic_bytes(const char *v)
+{
+	size_t n = strspn(v, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+	bool dots = (n == 1 && v[0] == '.') || (n == 2 && v[0] == '.' && v[1] == '.');
+	return dots || n > TOPIC_BYTES_MAX ? 0 : n;
+}
+
+static enum weir_err set_topics(struct parse *ps, const struct option_def *d, const struct weir_option *o)
+{
+	static const char wanted[] = "names of at most 249 letters, digits, '.', '_' and '-', separated by ';'";
+	const char *v = o->value;
+	if (*v == 0)
+		return bad_value(ps, o, "a text that is not empty");
+	for (const char *at = v;; at++) {
+		size_t n = topic_bytes(at);
+		if (n == 0 || (at[n] != 0 && (at[n] != ';' || d->kind == OPT_TOPIC)))
+			return bad_value(ps, o, d->kind == OPT_TOPIC ? "a topic name" : wanted);
+		for (const char *before = v; before < at; before += strcspn(before, ";") + 1)
+			if (strcspn(before, ";") == n && memcmp(before, at, n) == 0)
+				return weir_diag_set(ps->dg, WEIR_E_CONF, "option '%s' names %.*s twice", o->name,
+						     (int)n, at);
+		at += n;
+		if (*at == 0)
+			break;
+	}
+	*(const char **)((char *)ps->out + d->at) = weir_mem_strdup(ps->m, v);
+	return WEIR_OK;
+}
+
 static enum weir_err set_option(struct parse *ps, const struct option_def *d, const struct weir_option *o)
 {
 	const char **text = (const char **)((char *)ps->out + d->at);
@@ -352,6 +386,9 @@ static enum weir_err set_option(struct parse *ps, const struct option_def *d, co
 		if (d->at != SIZE_MAX)
 			*text = weir_mem_strdup(ps->m, o->value);
 		return WEIR_OK;
+	case OPT_TOPICS:
+	case OPT_TOPIC:
+		return set_topics(ps, d, o);
 	case OPT_ANY:
 		*text = weir_mem_strdup(ps->m, o->value);
 		return WEIR_OK;

@@ -165,6 +165,11 @@ static void test_names(void **state)
 	refuse("connector=recorded path=p topic=t format=json scan.startup.mod=x", "did you mean 'scan.startup.mode'?",
 	       4);
 	refuse("connector=recorded path=p topic=t format=json topic=u", "'topic' is given twice", 4);
+	refuse("connector=recorded path=p topic=a;b;a format=json", "'topic' names a twice", 2);
+	refuse("connector=recorded path=p topic=a; format=json", "takes names of at most 249 letters", 2);
+	refuse("connector=recorded path=p topic=a;.. format=json", "not 'a;..'", 2);
+	refuse("connector=kafka topic=a/b format=json", "not 'a/b'", 1);
+	refuse("connector=recorded path=p topic=t format=json late.topic=a;b", "takes a topic name, not 'a;b'", 4);
 	refuse("connector=print topic=t", "it is an option of connector 'recorded'", 1);
 	refuse("connector=upsert-kafka topic=t key.format=json value.format=json scan.startup.mode=earliest-offset",
 	       "always read from the beginning", 4);
@@ -179,7 +184,7 @@ static void test_values(void **state)
 	(void)state;
 	refuse("connector=recorded path=p topic=t format=json scan.startup.mode=group-offsets",
 	       "takes earliest-offset, latest-offset, timestamp or specific-offsets, not 'group-offsets'", 4);
-	refuse("connector=recorded path=p topic=t format=json sink.partitions=0", "a whole number from 1 to 100000", 4);
+	refuse("connector=recorded path=p topic=t format=json sink.partitions=0", "a whole number from 1 to 10000", 4);
 	refuse("connector=recorded path=p topic=t format=json sink.partitions=99999999999999999999", "a whole number",
 	       4);
 	refuse("connector=recorded path=p topic=t format=json sink.compression=lz5", "none, gzip, snappy, lz4 or zstd",

@@ -459,13 +459,15 @@ static enum weir_err check_raw(struct create *cr, const struct weir_table_def *d
 		values += column_at(cr, i)->kind == WEIR_COLUMN_PHYSICAL;
 	if (o->value_except_key)
 		values -= keys < values ? keys : values;
-	if (o->has_value_format && o->value_format.kind == WEIR_FORMAT_RAW && values != 1)
+	enum weir_format_kind value = o->value_format.kind, key = o->key_format.kind;
+	if (o->has_value_format && (value == WEIR_FORMAT_RAW || value == WEIR_FORMAT_KAFKA) && values != 1)
 		return sql_error(cr->sq, option_at(cr, "value.format", option_at(cr, "format", at)),
-				 "use json or csv, or declare one column",
-				 "format 'raw' takes exactly 1 column, not %u", values);
-	if (o->has_key_format && o->key_format.kind == WEIR_FORMAT_RAW && keys > 1)
+				 "use json or csv, or declare one column", "format '%s' takes exactly 1 column, not %u",
+				 value == WEIR_FORMAT_RAW ? "raw" : "kafka", values);
+	if (o->has_key_format && (key == WEIR_FORMAT_RAW || key == WEIR_FORMAT_KAFKA) && keys > 1)
 		return sql_error(cr->sq, option_at(cr, "key.format", at), "use 'key.format' = 'json'",
-				 "key format 'raw' takes exactly 1 column, not %u", keys);
+				 "key format '%s' takes exactly 1 column, not %u",
+				 key == WEIR_FORMAT_RAW ? "raw" : "kafka", keys);
 	return WEIR_OK;
 }
 

@@ -42,6 +42,10 @@ static int find_source(struct weir_job *jb, const json_t *scan)
 	bool kafka = strcmp(connector, "kafka") == 0 || strcmp(connector, "upsert-kafka") == 0;
 	if (brokers != NULL && strncmp(brokers, "file:", 5) == 0 && (kafka || path == NULL))
 		path = brokers + 5;
+	if (strcmp(connector, "recorded") == 0 && path == NULL) {
+		fprintf(stderr, "%s: source %s: there is no 'path', and no -b file:DIR\n", jb->file, name);
+		return 1;
+	}
 	if ((kafka || strcmp(connector, "recorded") == 0) && path != NULL && topic != NULL)
 		return find_topics(jb, name, path, topic);
 	return 0;
