@@ -19,12 +19,15 @@ static struct weir_engine *_Atomic running; /* for the signal handler */
 static volatile sig_atomic_t stops;
 static volatile sig_atomic_t stop_signal;
 
-static bool silent; /* -q */
+static bool silent;                 /* -q */
+static _Atomic bool progress_shown; /* the cursor stands on a progress line */
+#define CLEAR_LINE "\r\033[K"
 
 /* In a signal handler: the engine may not be there yet (it restores state then, and cannot be asked to stop). */
 static void on_signal(int number)
 {
-	static const char first[] = "weir: stopping at the next order point; a second signal stops at once\n";
+	static const char first[] =
+		CLEAR_LINE "weir: stopping at the next order point; a second signal stops at once\n";
 	static int64_t first_ms;
 	struct weir_engine *en = running;
 	struct timespec now = {0};
@@ -38,8 +41,9 @@ static void on_signal(int number)
 		first_ms = now_ms;
 	stops++;
 	stop_signal = number;
+	size_t skip = progress_shown ? 0 : sizeof CLEAR_LINE - 1;
 	if (stops == 1 && !silent)
-		(void)!write(STDERR_FILENO, first, sizeof first - 1);
+		(void)!write(STDERR_FILENO, first + skip, sizeof first - 1 - skip);
 	if (en != NULL) {
 		weir_engine_stop(en);
 	} else if (stops > 1) {
@@ -80,6 +84,8 @@ static void catch_signals(void)
 static void on_log(void *ctx, int level, const char *text)
 {
 	bool verbose = *(bool *)ctx;
+	if (progress_shown)
+		fputs(CLEAR_LINE, stderr);
 	if (level <= 3)
 		fprintf(stderr, "weir: %s\n", text);
 	else if (level <= 6 || verbose)
@@ -140,10 +146,13 @@ static void *progress_main(void *arg)
 		until.tv_sec += 1;
 		if (sem_timedwait(&pg->done, &until) == 0)
 			break;
-		if (errno == ETIMEDOUT)
+		if (errno == ETIMEDOUT) {
+			progress_shown = true;
 			print_progress(pg->en);
+		}
 	}
-	fprintf(stderr, "\r\033[K");
+	fputs(CLEAR_LINE, stderr);
+	progress_shown = false;
 	return NULL;
 }
 
