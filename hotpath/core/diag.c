@@ -143,7 +143,11 @@ enum weir_err weir_diag_set_at(struct weir_diag **out, enum weir_err err, const 
 				line = p + 1;
 			}
 		}
-		dg->column = (int)(at - line) + 1;
+		/* In characters, as editors count, and without a byte-order mark. */
+		bool mark = line == text && bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 && at >= text + 3;
+		dg->column = mark ? 0 : 1;
+		for (const char *p = line; p < at; p++)
+			dg->column += ((unsigned char)*p & 0xc0) != 0x80;
 		const char *end = memchr(at, '\n', (size_t)(text + bytes - at));
 		if (end == NULL)
 			end = text + bytes;

@@ -91,6 +91,28 @@ static void test_place_at_end_and_in_a_long_line(void **state)
 	weir_diag_destroy(dg);
 }
 
+static void test_column_in_characters(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		size_t at;
+		int line, column;
+	} cases[] = {{"x y", 2, 1, 3},
+		     {"\xc3\xa9 \xe6\x97\xa5 y", 7, 1, 5},
+		     {"\xc3\xa9\n\xf0\x9f\x98\x80y", 7, 2, 2},
+		     {"\xef\xbb\xbfx y", 5, 1, 3},
+		     {"\xef\xbb\xbfx", 3, 1, 1}};
+	for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
+		struct weir_diag *dg = NULL;
+		(void)weir_diag_set_at(&dg, WEIR_E_PLAN, "f", cases[i].text, strlen(cases[i].text),
+				       cases[i].text + cases[i].at, NULL, "wrong");
+		assert_int_equal(weir_diag_line(dg), cases[i].line);
+		assert_int_equal(weir_diag_column(dg), cases[i].column);
+		weir_diag_destroy(dg);
+	}
+}
+
 static void test_one_line_of_utf8(void **state)
 {
 	(void)state;
@@ -142,6 +164,7 @@ int main(void)
 		cmocka_unit_test(test_place),
 		cmocka_unit_test(test_place_at_end_and_in_a_long_line),
 		cmocka_unit_test(test_one_line_of_utf8),
+		cmocka_unit_test(test_column_in_characters),
 		cmocka_unit_test(test_retriable),
 		cmocka_unit_test(test_nearest_name),
 	};
