@@ -307,6 +307,9 @@ static enum weir_err topic_free(const struct log *lg, const char *path, const ch
 	for (uint32_t i = 0; err == WEIR_OK && i < c.section_count; i++) {
 		const struct weir_commit_section *s = &c.sections[i];
 		bool ours = strcmp(s->app, lg->app) == 0;
+		if (ours && path != NULL && s->home != NULL && strcmp(s->home, lg->home) != 0)
+			err = weir_diag_set(dg, WEIR_E_CONF, "the state of application %s lives in %s, not in %s",
+					    lg->app, s->home, lg->home);
 		for (uint32_t j = 0; j < s->topic_count && err == WEIR_OK; j++) {
 			const char *name = s->topics[j].name;
 			if (!ours && s->topics[j].path == NULL && strcmp(name, topic) == 0)

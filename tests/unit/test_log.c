@@ -279,10 +279,16 @@ static void test_lost_home(void **state)
 	put(lg, number, 0, "k", "1");
 	OK(lg->ops->commit(lg, 1, &dg));
 	lg->ops->close(lg);
+	struct weir_topic_spec spec = {.name = "r", .kind = WEIR_TOPIC_RESULT, .partitions = 1, .path = other};
+	lg = log_open(tmpdir_path(base, "elsewhere"), "app");
+	assert_int_equal(lg->ops->topic(lg, &spec, &number, &count, &dg), WEIR_E_CONF);
+	assert_non_null(strstr(weir_diag_text(dg), "the state of application app lives in"));
+	weir_diag_destroy(dg);
+	dg = NULL;
+	lg->ops->close(lg);
 	snprintf(command, sizeof command, "rm -r '%s'", home);
 	assert_int_equal(system(command), 0);
 	lg = log_open(home, "app");
-	struct weir_topic_spec spec = {.name = "r", .kind = WEIR_TOPIC_RESULT, .partitions = 1, .path = other};
 	assert_int_equal(lg->ops->topic(lg, &spec, &number, &count, &dg), WEIR_E_STATE);
 	assert_non_null(strstr(weir_diag_text(dg), "whose state is not in"));
 	weir_diag_destroy(dg);
