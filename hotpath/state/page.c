@@ -320,20 +320,27 @@ void weir_gen_mark_slow(struct weir_gen *g, struct weir_entry *e)
 
 /* ---- index ---- */
 
+/* Five eighths at most: at three quarters a key stands 2.5 places from where it belongs on average, which costs a table
+ * of many small slots a fifth of its speed; here 1.8. An entry pays 13 to 26 bytes for its place. */
+static uint64_t index_limit(uint64_t slots)
+{
+	return slots / 8 * 5;
+}
+
 static void index_set_capacity(struct weir_index *ix, struct weir_blocks *bl, uint64_t slots)
 {
 	WEIR_ASSERT(slots <= (uint64_t)1 << 32);
 	ix->slot = weir_blocks_take(bl, slots * sizeof *ix->slot);
 	memset(ix->slot, 0, slots * sizeof *ix->slot);
 	ix->mask = (uint32_t)(slots - 1);
-	ix->limit = (uint32_t)(slots - slots / 4);
+	ix->limit = (uint32_t)index_limit(slots);
 	ix->used = 0;
 }
 
 void weir_index_init(struct weir_index *ix, struct weir_blocks *bl, uint64_t entries_expected)
 {
 	uint64_t slots = WEIR_INDEX_SLOTS_MIN;
-	while (slots - slots / 4 < entries_expected)
+	while (index_limit(slots) < entries_expected)
 		slots *= 2;
 	index_set_capacity(ix, bl, slots);
 }
