@@ -34,6 +34,13 @@ struct weir_topic_spec {
 	const char *compression; /* none gzip snappy lz4 zstd; NULL: none */
 };
 
+/* Where reading of an input partition goes on after an epoch. */
+struct weir_commit_input {
+	const char *topic;
+	uint32_t partition;
+	int64_t offset; /* next to read */
+};
+
 struct weir_log;
 struct weir_log_ops {
 	/* Opens or creates a topic; *topic numbers it for append/produce, *partitions is what it really has. A topic
@@ -45,8 +52,18 @@ struct weir_log_ops {
 				struct weir_diag **dg);
 	/* An order point: stored batches of result topics end here (and by size), never at a commit. */
 	enum weir_err (*cut)(struct weir_log *lg, struct weir_diag **dg);
-	/* Makes everything appended so far durable and visible, atomically. WEIR_OK only when it is. */
+	/* Makes everything appended so far durable and visible, atomically. WEIR_OK only when it is. WEIR_E_FENCED:
+	 * the group gave our partitions to somebody else; nothing of this epoch is or will be visible, and drop comes
+	 * next. */
 	enum weir_err (*commit)(struct weir_log *lg, uint64_t epoch, struct weir_diag **dg);
+	/* Before commit: the next offset of every input partition that this instance owns, moved or not, for logs that
+	 * commit them with the epoch (a group's offsets on Kafka). NULL where the markers alone hold them. Borrowed
+	 * until commit returns. */
+	enum weir_err (*offsets)(struct weir_log *lg, const struct weir_commit_input *inputs, uint32_t count,
+				 struct weir_diag **dg);
+	/* Gives up everything that is not committed; the log can be used again (another assignment). NULL where that
+	 * cannot happen. */
+	enum weir_err (*drop)(struct weir_log *lg, struct weir_diag **dg);
 	/* Reads committed records of a topic partition from its start in log order: calls each for every record until
 	 * the committed end; a nonzero return of each stops with that error. Progress: bytes_total and bytes_done may
 	 * be NULL. */

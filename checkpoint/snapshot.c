@@ -30,6 +30,7 @@ struct weir_snapshot {
 	struct weir_buf results, frame, text;
 	struct chunk_ref *refs;
 	uint32_t ref_capacity;
+	struct weir_commit_input *commit_inputs; /* room for every partition */
 	int64_t *part_time;
 	int64_t **task_time; /* per stage, slot: as of the last marker */
 	struct weir_buf scratch_ends;
@@ -56,6 +57,7 @@ enum weir_err weir_snapshot_create(struct weir_snapshot **out, const struct weir
 	sn->tails = weir_xcalloc(pl->branch_count + 1, sizeof *sn->tails);
 	sn->rows = weir_xcalloc(pl->stage_count + 1, sizeof *sn->rows);
 	sn->rows_ready = weir_xcalloc(pl->stage_count + 1, sizeof *sn->rows_ready);
+	sn->commit_inputs = weir_xcalloc(pl->partition_count + 1, sizeof *sn->commit_inputs);
 	sn->part_time = weir_xcalloc(pl->partition_count + 1, sizeof *sn->part_time);
 	sn->task_time = weir_xcalloc(pl->stage_count + 1, sizeof *sn->task_time);
 	uint32_t columns = 1;
@@ -103,6 +105,7 @@ void weir_snapshot_destroy(struct weir_snapshot *sn)
 	free(sn->in);
 	free(sn->bundles);
 	free(sn->part_time);
+	free(sn->commit_inputs);
 	free(sn->refs);
 	weir_buf_fini(&sn->results);
 	weir_buf_fini(&sn->frame);
@@ -353,6 +356,16 @@ static enum weir_err write_marker(struct weir_snapshot *sn, uint32_t stage, uint
 	return append(sn, sn->cf.state_topic[stage], p, key, n, &sn->frame, dg);
 }
 
+static enum weir_err send_offsets(struct weir_snapshot *sn, struct weir_diag **dg)
+{
+	uint32_t n = 0;
+	for (uint32_t p = 0; p < sn->cf.plan->partition_count; p++)
+		if (!sn->cf.owned || sn->cf.owned[p])
+			sn->commit_inputs[n++] = (struct weir_commit_input){
+				sn->cf.inputs[p].topic, sn->cf.inputs[p].partition, sn->point->offset[p]};
+	return sn->cf.log->ops->offsets(sn->cf.log, sn->commit_inputs, n, dg);
+}
+
 /* Deltas, then a marker for every changelog partition in which something changed, then the commit. */
 static enum weir_err commit(struct weir_snapshot *sn, struct weir_diag **dg)
 {
@@ -379,6 +392,8 @@ static enum weir_err commit(struct weir_snapshot *sn, struct weir_diag **dg)
 			}
 	}
 	free(ps);
+	if (err == WEIR_OK && any && sn->cf.log->ops->offsets)
+		err = send_offsets(sn, dg);
 	if (err == WEIR_OK && any)
 		err = sn->cf.log->ops->commit(sn->cf.log, sn->point->epoch, dg);
 	if (err == WEIR_OK && any)

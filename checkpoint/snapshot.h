@@ -28,6 +28,7 @@ struct weir_snapshot_conf {
 	const uint32_t *state_topic;  /* per stage, or one for markers alone if there is none: the log's topic number */
 	uint32_t changelog_partitions;
 	const struct weir_input_name *inputs; /* per global partition */
+	const bool *owned;                    /* per global partition: this instance reads it; NULL: all of them */
 	struct weir_worker **workers;
 	uint32_t worker_count;
 	uint32_t (*partition_by_key)(const void *key, size_t bytes); /* murmur2 & 0x7fffffff */

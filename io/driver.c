@@ -224,8 +224,13 @@ static void log_close(struct weir_log *lg)
 	free(ml);
 }
 
-static const struct weir_log_ops memory_log_ops = {log_topic, log_append, log_cut,  log_commit,
-						   log_read,  log_epoch,  log_close};
+static const struct weir_log_ops memory_log_ops = {.topic = log_topic,
+						   .append = log_append,
+						   .cut = log_cut,
+						   .commit = log_commit,
+						   .read = log_read,
+						   .epoch = log_epoch,
+						   .close = log_close};
 
 static enum weir_err open_memory_log(void *ctx, const char *home, const char *app, struct weir_log **out,
 				     struct weir_diag **dg)

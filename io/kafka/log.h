@@ -1,0 +1,31 @@
+/* log.h: results, changelogs and commits on a Kafka cluster: checkpoint/changelog.h over librdkafka. @thread snap, init
+ *
+ * Changelog records (and the input offsets) of an epoch are one transaction, whatever the guarantee; results leave by
+ * guarantee (design.md section 5): at_least_once by a plain idempotent producer as they come, all acknowledged before
+ * the epoch commits; exactly_once inside the transaction; at_most_once after the commit, acknowledged or given up
+ * before the next. An application without state and without exactly_once has no transaction: offsets alone are
+ * committed through the group. Frames of the running epoch are kept until it is known to be committed: after an abort,
+ * a time-out or a doubtful commit the producer is rebuilt, the group's committed offsets with their epoch say whether
+ * the epoch is there, and it is sent again or dropped. */
+#ifndef WEIR_IO_KAFKA_LOG_H
+#define WEIR_IO_KAFKA_LOG_H
+
+#include "io/conf.h"
+#include "io/kafka/input.h"
+
+struct weir_kafka_log_spec {
+	const char *app;
+	enum weir_guarantee guarantee;
+	bool stateless;                 /* no stage keeps state */
+	struct weir_kafka_input *input; /* the group whose offsets are committed; NULL: input lies elsewhere */
+	int64_t commit_ms;
+	int64_t broker_wait_ms;
+	const _Atomic bool *stop; /* gives up waiting when set; may be NULL */
+};
+/* Connects, claims a transactional id for this instance (the smallest number that no running instance on this machine
+ * has, so that a restarted one fences its own past at once) and resolves the predecessor's transaction. */
+WEIR_MUST_CHECK enum weir_err weir_kafka_log_open(struct weir_log **out, const struct weir_conf *cf,
+						  const struct weir_kafka_log_spec *spec,
+						  const struct weir_kafka_log *lg, struct weir_diag **dg);
+
+#endif
