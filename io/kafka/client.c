@@ -16,6 +16,9 @@ struct weir_kafka_client {
 	rd_kafka_t *rk;
 	char *brokers;
 	struct weir_kafka_log log;
+	void *user;
+	void (*on_rebalance)(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *parts,
+			     void *opaque);
 	char last[ERROR_TEXT_BYTES]; /* what error_cb heard last, "" where nothing */
 	char refused[ERROR_TEXT_BYTES];
 	rd_kafka_resp_err_t refused_code; /* an error that waiting does not mend; 0: none */
@@ -210,6 +213,12 @@ static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
 	}
 }
 
+static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *parts, void *opaque)
+{
+	const struct weir_kafka_client *kc = opaque;
+	kc->on_rebalance(rk, err, parts, opaque);
+}
+
 /* ---- configuration ---- */
 
 static enum weir_err set(rd_kafka_conf_t *conf, const char *name, const char *value, bool optional,
@@ -252,6 +261,34 @@ static const struct weir_kafka_setting reading_always[] = {
 	{"enable.auto.commit", "false"},
 	{"enable.auto.offset.store", "false"},
 	{"enable.partition.eof", "true"},
+	{NULL, NULL},
+};
+/* Every partition's prefetch lies in one queue; these bound it, and are as small as they can be without a full queue
+ * stalling the fetches (before 2.2.0 for a whole second each time). */
+static const struct weir_kafka_setting member[] = {
+	{"isolation.level", "read_committed"},
+	{"check.crcs", "true"},
+	{"session.timeout.ms", "10000"},
+	{"heartbeat.interval.ms", "1000"},
+	{"max.poll.interval.ms", "300000"},
+	{"fetch.wait.max.ms", "50"},
+	{"fetch.min.bytes", "1"},
+	{"fetch.message.max.bytes", "1048576"},
+	{"fetch.max.bytes", "16777216"},
+	{"queued.min.messages", "200000"},
+	{"queued.max.messages.kbytes", "65536"},
+	{"fetch.queue.backoff.ms", "10"}, /* from 2.2.0 */
+	{"fetch.error.backoff.ms", "50"},
+	{"auto.offset.reset", "error"}, /* nothing is jumped over in silence */
+	{NULL, NULL},
+};
+static const struct weir_kafka_setting member_always[] = {
+	{"enable.auto.commit", "false"},
+	{"enable.auto.offset.store", "false"},
+	{"enable.partition.eof", "true"},
+	/* Below 2.1.0 batches lose records where cooperative rebalances pause partitions that stay; and only range
+	 * gives partition i of several topics to one member. */
+	{"partition.assignment.strategy", "range"},
 	{NULL, NULL},
 };
 static const struct weir_kafka_setting writing[] = {
@@ -309,11 +346,12 @@ static enum weir_err set_user(rd_kafka_conf_t *conf, const struct weir_conf *cf,
 typedef void on_delivery_fn(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque);
 
 static enum weir_err create(struct weir_kafka_client **out, const struct weir_conf *cf, enum weir_kafka_role role,
-			    const struct weir_kafka_setting *extra, on_delivery_fn *on_delivery,
-			    const struct weir_kafka_log *lg, struct weir_diag **dg)
+			    const struct weir_kafka_setting *extra, const struct weir_kafka_setting *forced,
+			    on_delivery_fn *on_delivery, const struct weir_kafka_log *lg, struct weir_diag **dg)
 {
-	static const struct weir_kafka_setting *const defaults[] = {reading, writing, admin};
-	static const struct weir_kafka_setting *const always[] = {reading_always, writing_always, admin_always};
+	static const struct weir_kafka_setting *const defaults[] = {reading, writing, admin, member};
+	static const struct weir_kafka_setting *const always[] = {reading_always, writing_always, admin_always,
+								  member_always};
 	const char *brokers = weir_conf_get(cf, "bootstrap.servers");
 	if (brokers == NULL || *brokers == 0)
 		return weir_diag_set(dg, WEIR_E_CONF, "which brokers? -b HOST:PORT (bootstrap.servers)");
@@ -331,6 +369,8 @@ static enum weir_err create(struct weir_kafka_client **out, const struct weir_co
 	rd_kafka_conf_set_error_cb(conf, on_error);
 	if (on_delivery != NULL)
 		rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+	if (role == WEIR_KAFKA_MEMBER)
+		rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
 	enum weir_err err = set_all(conf, common, dg);
 	if (err == WEIR_OK)
 		err = set_all(conf, defaults[role], dg);
@@ -340,6 +380,8 @@ static enum weir_err create(struct weir_kafka_client **out, const struct weir_co
 		err = set_user(conf, cf, role == WEIR_KAFKA_WRITE ? 'p' : 'c', dg);
 	if (err == WEIR_OK)
 		err = set_all(conf, always[role], dg);
+	if (err == WEIR_OK)
+		err = set_all(conf, forced, dg);
 	if (err == WEIR_OK)
 		err = set(conf, "bootstrap.servers", brokers, false, dg);
 	if (err == WEIR_OK) {
@@ -362,7 +404,7 @@ enum weir_err weir_kafka_client_create(struct weir_kafka_client **out, const str
 				       enum weir_kafka_role role, const struct weir_kafka_setting *extra,
 				       const struct weir_kafka_log *lg, struct weir_diag **dg)
 {
-	return create(out, cf, role, extra, NULL, lg, dg);
+	return create(out, cf, role, extra, NULL, NULL, lg, dg);
 }
 
 enum weir_err weir_kafka_client_create_writer(struct weir_kafka_client **out, const struct weir_conf *cf,
@@ -370,7 +412,39 @@ enum weir_err weir_kafka_client_create_writer(struct weir_kafka_client **out, co
 								  void *opaque),
 					      const struct weir_kafka_log *lg, struct weir_diag **dg)
 {
-	return create(out, cf, WEIR_KAFKA_WRITE, NULL, on_delivery, lg, dg);
+	return create(out, cf, WEIR_KAFKA_WRITE, NULL, NULL, on_delivery, lg, dg);
+}
+
+enum weir_err
+weir_kafka_client_create_producer(struct weir_kafka_client **out, const struct weir_conf *cf,
+				  const struct weir_kafka_setting *extra, const struct weir_kafka_setting *forced,
+				  void (*on_delivery)(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque),
+				  void *user, const struct weir_kafka_log *lg, struct weir_diag **dg)
+{
+	enum weir_err err = create(out, cf, WEIR_KAFKA_WRITE, extra, forced, on_delivery, lg, dg);
+	if (err == WEIR_OK)
+		(*out)->user = user;
+	return err;
+}
+
+enum weir_err weir_kafka_client_create_member(struct weir_kafka_client **out, const struct weir_conf *cf,
+					      const struct weir_kafka_setting *extra,
+					      const struct weir_kafka_setting *forced,
+					      void (*rebalance)(rd_kafka_t *rk, rd_kafka_resp_err_t err,
+								rd_kafka_topic_partition_list_t *parts, void *opaque),
+					      void *user, const struct weir_kafka_log *lg, struct weir_diag **dg)
+{
+	enum weir_err err = create(out, cf, WEIR_KAFKA_MEMBER, extra, forced, NULL, lg, dg);
+	if (err == WEIR_OK) {
+		(*out)->user = user;
+		(*out)->on_rebalance = rebalance; /* before anything is subscribed to */
+	}
+	return err;
+}
+
+void *weir_kafka_client_user(const struct weir_kafka_client *kc)
+{
+	return kc->user;
 }
 
 void weir_kafka_client_destroy(struct weir_kafka_client *kc)
@@ -407,14 +481,31 @@ void weir_kafka_client_poll(struct weir_kafka_client *kc, int timeout_ms)
 	(void)rd_kafka_poll(kc->rk, timeout_ms);
 }
 
+enum weir_err weir_kafka_client_fatal(struct weir_kafka_client *kc, struct weir_diag **dg)
+{
+	char why[ERROR_TEXT_BYTES] = "";
+	if (!kc->fatal)
+		return WEIR_OK;
+	rd_kafka_resp_err_t code = rd_kafka_fatal_error(kc->rk, why, sizeof why);
+	return weir_kafka_fail(dg, code, why, "librdkafka gave up");
+}
+
+const char *weir_kafka_client_down(const struct weir_kafka_client *kc)
+{
+	return kc->all_down ? kc->last : NULL;
+}
+
+void weir_kafka_client_is_up(struct weir_kafka_client *kc)
+{
+	kc->all_down = false;
+}
+
 enum weir_err weir_kafka_client_check(struct weir_kafka_client *kc, struct weir_diag **dg)
 {
 	weir_kafka_client_poll(kc, 0);
-	if (kc->fatal) {
-		char why[ERROR_TEXT_BYTES] = "";
-		rd_kafka_resp_err_t code = rd_kafka_fatal_error(kc->rk, why, sizeof why);
-		return weir_kafka_fail(dg, code, why, "librdkafka gave up");
-	}
+	enum weir_err err = weir_kafka_client_fatal(kc, dg);
+	if (err != WEIR_OK)
+		return err;
 	if (kc->refused_code != 0 && kc->all_down)
 		return weir_kafka_fail(dg, kc->refused_code, kc->refused, "%s", kc->brokers);
 	return WEIR_OK;

@@ -18,7 +18,8 @@
 enum weir_kafka_role {
 	WEIR_KAFKA_READ, /* consumer, assign() only, read_committed */
 	WEIR_KAFKA_WRITE,
-	WEIR_KAFKA_ADMIN /* consumer that never is assigned anything, read_uncommitted: sees the real end of a log */
+	WEIR_KAFKA_ADMIN, /* consumer that never is assigned anything, read_uncommitted: sees the real end of a log */
+	WEIR_KAFKA_MEMBER /* consumer of a group, by weir_kafka_client_create_member */
 };
 struct weir_kafka_setting {
 	const char *name;
@@ -37,6 +38,24 @@ WEIR_MUST_CHECK enum weir_err
 weir_kafka_client_create_writer(struct weir_kafka_client **out, const struct weir_conf *cf,
 				void (*on_delivery)(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque),
 				const struct weir_kafka_log *lg, struct weir_diag **dg);
+/* The same between extra (the user's properties win) and forced (they do not; value NULL: librdkafka's default); both
+ * end with a NULL name and may be NULL. user: what weir_kafka_client_user answers, for on_delivery, whose opaque is
+ * the client. */
+WEIR_MUST_CHECK enum weir_err
+weir_kafka_client_create_producer(struct weir_kafka_client **out, const struct weir_conf *cf,
+				  const struct weir_kafka_setting *extra, const struct weir_kafka_setting *forced,
+				  void (*on_delivery)(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque),
+				  void *user, const struct weir_kafka_log *lg, struct weir_diag **dg);
+/* A consumer of a group, with the same extra, forced and user. on_rebalance is called out of what serves the consumer's
+ * queue; its opaque is the client. Errors come by weir_kafka_client_poll as for the others: the consumer's queue is not
+ * joined to the handle's own. */
+WEIR_MUST_CHECK enum weir_err
+weir_kafka_client_create_member(struct weir_kafka_client **out, const struct weir_conf *cf,
+				const struct weir_kafka_setting *extra, const struct weir_kafka_setting *forced,
+				void (*on_rebalance)(rd_kafka_t *rk, rd_kafka_resp_err_t err,
+						     rd_kafka_topic_partition_list_t *parts, void *opaque),
+				void *user, const struct weir_kafka_log *lg, struct weir_diag **dg);
+void *weir_kafka_client_user(const struct weir_kafka_client *kc);
 /* Everything taken from the handle has to be given back before. NULL is fine. */
 void weir_kafka_client_destroy(struct weir_kafka_client *kc);
 rd_kafka_t *weir_kafka_client_handle(const struct weir_kafka_client *kc);
@@ -56,6 +75,13 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_client_partitions(struct weir_kafka_cli
 void weir_kafka_client_poll(struct weir_kafka_client *kc, int timeout_ms);
 /* The handle can never work again (fatal) or credentials were refused meanwhile: the error, else WEIR_OK. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_client_check(struct weir_kafka_client *kc, struct weir_diag **dg);
+
+/* Every broker is gone and none has answered since: what was heard last of it (may be ""), else NULL. */
+const char *weir_kafka_client_down(const struct weir_kafka_client *kc);
+/* Some broker answered. */
+void weir_kafka_client_is_up(struct weir_kafka_client *kc);
+/* The handle can never work again, whatever brokers do. Polls nothing. */
+WEIR_MUST_CHECK enum weir_err weir_kafka_client_fatal(struct weir_kafka_client *kc, struct weir_diag **dg);
 
 /* What a code of librdkafka or of a broker means for weir. */
 enum weir_err weir_kafka_err(rd_kafka_resp_err_t code);
