@@ -91,8 +91,12 @@ static void put_emission(const struct explain *ex, const struct weir_plan_stage 
 static struct weir_window_spec window_of(const struct weir_plan_stage *st)
 {
 	const struct weir_state_def *d = &st->def;
-	struct weir_window_spec w = {
-		.size_ms = d->size_ms, .advance_ms = d->advance_ms, .offset_ms = d->offset_ms, .gap_ms = d->gap_ms};
+	struct weir_window_spec w = {.size_ms = d->size_ms,
+				     .advance_ms = d->advance_ms,
+				     .offset_ms = d->offset_ms,
+				     .gap_ms = d->gap_ms,
+				     .shared = d->shared,
+				     .shared_keys = d->shared_keys};
 	w.kind = d->kind == WEIR_STATE_TABLE     ? WEIR_WINDOW_NONE
 		 : d->kind == WEIR_STATE_SESSION ? WEIR_WINDOW_SESSION
 		 : d->advance_ms == d->size_ms   ? WEIR_WINDOW_TUMBLE

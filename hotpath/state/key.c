@@ -329,3 +329,21 @@ void weir_key_decode(const uint8_t *key, uint32_t key_bytes, const struct weir_t
 		p = after;
 	}
 }
+
+uint32_t weir_key_prefix(const uint8_t *key, uint32_t key_bytes, const struct weir_type *types, uint32_t count)
+{
+	const uint8_t *p = key, *end = key + key_bytes;
+	for (uint32_t k = 0; k < count && p < end; k++) {
+		if (*p++ == 0)
+			continue;
+		if (weir_type_phys(&types[k]) != WEIR_PHYS_STR) {
+			uint32_t width = key_width(&types[k]);
+			p += (size_t)(end - p) < width ? (size_t)(end - p) : width;
+			continue;
+		}
+		while ((p = memchr(p, 0, (size_t)(end - p))) != NULL && p + 1 < end && p[1] == 0xff)
+			p += 2;
+		p = p != NULL ? p + 1 : end;
+	}
+	return (uint32_t)(p - key);
+}

@@ -584,7 +584,7 @@ enum weir_err weir_slot_restore_finish(struct weir_slot *sl, struct weir_diag **
 	if (err == WEIR_OK)
 		err = index_pages(sl, dg);
 	if (err == WEIR_OK && sl->def->kind == WEIR_STATE_SESSION && !weir_session_rebuild(sl))
-		err = corrupt(sl, dg, "two sessions of a key overlap");
+		err = corrupt(sl, dg, "two sessions of a key overlap, or a key is in none");
 	if (err == WEIR_OK) {
 		rebuild_queue(sl);
 		rebuild_append(sl);

@@ -11,6 +11,13 @@
  * Pages are not given back by time but when all in them is dead; a session whose page is mostly dead moves when its
  * node comes up, so that a long-lived session does not hold a page of dead ones. Nodes and the change list pin pages.
  *
+ * Sessions that span keys (def->shared): the session itself is an entry under the shared part of the key, whose
+ * aggregates nobody uses; every key has an entry of its own under its whole key, its *member*, which holds the times
+ * and aggregates of that key's rows. A member lies within its session's bounds, and that is all that ties them: when
+ * two sessions merge, members of a key stand side by side until the key's next row, or the end, merges them. Only
+ * sessions have nodes. A session that closes takes its members along. Before a row is judged what has closed by time
+ * is frozen and put on the ready list, so that bounds of open and closed sessions never overlap.
+ *
  * EMIT CHANGES: a session is named by its bounds. When bounds of one that has been emitted change, the old entry is
  * swallowed (a delete in the change list) and the session goes on in a new entry. */
 #include "hotpath/core/hash.h"
@@ -73,6 +80,8 @@ static void closing_pop(struct weir_slot *sl)
 
 int64_t weir_session_next_close(const struct weir_slot *sl)
 {
+	if (sl->ready != NULL)
+		return sl->ready->start;
 	const struct weir_close_node *h = sl->closing.data;
 	return sl->closing.count != 0 ? h[0].close : INT64_MAX;
 }
@@ -314,17 +323,17 @@ static struct weir_session *session_extend(struct sweep *sw, struct weir_slot *s
 	return s;
 }
 
-static struct weir_session *session_create(struct weir_slot *sl, const struct weir_keyed *in, uint32_t row,
+/* A session of ts alone under this key, which the index has at slot (NULL: not at all), its latest being head. */
+static struct weir_session *session_create(struct weir_slot *sl, uint64_t hash, const uint8_t *key, uint32_t key_bytes,
 					   uint64_t *slot, struct weir_session *head, int64_t ts)
 {
 	const struct weir_state_def *def = sl->def;
 	struct weir_gen *g = weir_slot_only_gen(sl);
-	struct weir_entry *e = weir_entry_create(g, def, in->hash[row], in->key[row], in->key_bytes[row]);
+	struct weir_entry *e = weir_entry_create(g, def, hash, key, key_bytes);
 	struct weir_session *s = (struct weir_session *)(void *)e;
 	s->start = s->last = ts;
-	closing_push(sl, s);
 	if (slot == NULL) {
-		weir_gen_index_add(g, e, in->hash[row]);
+		weir_gen_index_add(g, e, hash);
 		return s;
 	}
 	if (head->last < ts) {
@@ -341,25 +350,87 @@ static struct weir_session *session_create(struct weir_slot *sl, const struct we
 	return s;
 }
 
+/* The session of a key that ts enters, NULL if it is late. */
+static struct weir_session *session_enter(struct sweep *sw, struct weir_slot *sl, uint64_t hash, const uint8_t *key,
+					  uint32_t key_bytes, int64_t ts, int64_t task_time)
+{
+	const struct weir_state_def *def = sl->def;
+	struct weir_session *head = NULL, *s, *early;
+	uint64_t *free_slot;
+	uint64_t *slot = weir_index_find(&weir_slot_only_gen(sl)->ix, def, hash, key, key_bytes, &free_slot);
+	if (slot != NULL)
+		head = (struct weir_session *)(void *)weir_index_entry(*slot);
+	session_match(sl, head, ts, task_time, &s, &early);
+	if (s != NULL)
+		return session_extend(sw, sl, s, early, ts);
+	if (weir_session_is_closed(ts, def->gap_ms, def->grace_ms, task_time))
+		return NULL;
+	s = session_create(sl, hash, key, key_bytes, slot, head, ts);
+	closing_push(sl, s);
+	return s;
+}
+
+/* The member of a key that ts enters, within the session's bounds; members that merged sessions left become one. */
+static struct weir_session *member_enter(struct sweep *sw, struct weir_slot *sl, uint16_t row,
+					 const struct weir_session *bounds)
+{
+	const struct weir_state_def *def = sl->def;
+	const struct weir_keyed *in = sw->in;
+	struct weir_gen *g = weir_slot_only_gen(sl);
+	struct weir_session *head = NULL, *s;
+	uint64_t *free_slot;
+	int64_t ts = in->time[row];
+	uint64_t *slot = weir_index_find(&g->ix, def, in->hash[row], in->key[row], in->key_bytes[row], &free_slot);
+	if (slot != NULL)
+		head = (struct weir_session *)(void *)weir_index_entry(*slot);
+	for (s = head; s != NULL && s->start > bounds->last; s = s->older != 0 ? session_at(sl, s->older) : NULL)
+		;
+	if (s == NULL || s->last < bounds->start)
+		return session_create(sl, in->hash[row], in->key[row], in->key_bytes[row], slot, head, ts);
+	while (s->older != 0 && session_at(sl, s->older)->last >= bounds->start) {
+		struct weir_session *early = session_at(sl, s->older);
+		sweep_flush(sw); /* lanes may point at it */
+		weir_agg_merge(def, g, (uint8_t *)s, &sl->pages, (const uint8_t *)early);
+		s->start = early->start;
+		s->older = early->older;
+		session_kill(sl, early, WEIR_ENTRY_SWALLOWED, false);
+	}
+	s->start = weir_min_i64(s->start, ts);
+	s->last = weir_max_i64(s->last, ts);
+	return s;
+}
+
+static void shared_freeze(struct weir_slot *sl, int64_t task_time);
+
+static struct weir_session *shared_enter(struct sweep *sw, struct weir_slot *sl, uint16_t row, int64_t task_time)
+{
+	const struct weir_state_def *def = sl->def;
+	const struct weir_keyed *in = sw->in;
+	const struct weir_close_node *next = sl->closing.data;
+	if (sl->closing.count != 0 && next->close <= task_time) {
+		sweep_flush(sw);
+		shared_freeze(sl, task_time);
+	}
+	uint32_t n = weir_key_prefix(in->key[row], in->key_bytes[row], def->key_types, def->shared_keys);
+	struct weir_session *s =
+		session_enter(sw, sl, weir_hash(in->key[row], n), in->key[row], n, in->time[row], task_time);
+	if (s == NULL)
+		return NULL;
+	weir_gen_mark(weir_slot_only_gen(sl), &s->e);
+	return member_enter(sw, sl, row, s);
+}
+
 /* Folds one row; false if it is late. */
 static bool session_row(struct sweep *sw, struct weir_slot *sl, uint16_t row, int64_t task_time)
 {
 	const struct weir_state_def *def = sw->def;
 	const struct weir_keyed *in = sw->in;
 	struct weir_gen *g = weir_slot_only_gen(sl);
-	int64_t ts = in->time[row];
-	struct weir_session *head = NULL, *s, *early;
-	uint64_t *free_slot;
-	uint64_t *slot = weir_index_find(&g->ix, def, in->hash[row], in->key[row], in->key_bytes[row], &free_slot);
-	if (slot != NULL)
-		head = (struct weir_session *)(void *)weir_index_entry(*slot);
-	session_match(sl, head, ts, task_time, &s, &early);
-	if (s != NULL)
-		s = session_extend(sw, sl, s, early, ts);
-	else if (weir_session_is_closed(ts, def->gap_ms, def->grace_ms, task_time))
+	struct weir_session *s = def->shared ? shared_enter(sw, sl, row, task_time)
+					     : session_enter(sw, sl, in->hash[row], in->key[row], in->key_bytes[row],
+							     in->time[row], task_time);
+	if (s == NULL)
 		return false;
-	else
-		s = session_create(sl, in, row, slot, head, ts);
 	weir_gen_mark(g, &s->e);
 	if (def->changes && (s->e.flags & WEIR_ENTRY_CHANGED) == 0)
 		weir_slot_note_change(sl, g, &s->e);
@@ -420,7 +491,7 @@ void weir_session_apply(const struct weir_state_def *def, struct weir_slot *cons
 
 /* ---- closing ---- */
 
-static void closed_add(struct weir_closed *cl, const struct weir_slot *sl, const struct weir_session *s)
+static struct weir_session *closed_add(struct weir_closed *cl, const struct weir_slot *sl, const struct weir_session *s)
 {
 	const struct weir_state_def *def = sl->def;
 	uint64_t bytes = weir_entry_bytes(def, &s->e);
@@ -433,9 +504,85 @@ static void closed_add(struct weir_closed *cl, const struct weir_slot *sl, const
 		weir_agg_merge(def, &cl->gen, (uint8_t *)e, &sl->pages, (const uint8_t *)s);
 	}
 	weir_gen_index_add(&cl->gen, e, (uint64_t)weir_hash_index(e->hash));
+	return (struct weir_session *)(void *)e;
 }
 
-struct weir_closed *weir_session_close(struct weir_slot *sl, int64_t task_time, bool all, int64_t *end_max)
+/* Whether e is a session that spans keys, not one key's member. */
+static bool is_shared(const struct weir_state_def *def, const struct weir_entry *e)
+{
+	uint32_t n;
+	const uint8_t *key = weir_entry_key(def, e, &n);
+	return weir_key_prefix(key, n, def->key_types, def->shared_keys) == n;
+}
+
+/* Whether m is a member of the session s. */
+static bool is_member(const struct weir_state_def *def, const struct weir_session *s, const struct weir_session *m)
+{
+	uint32_t n, own;
+	const uint8_t *shared = weir_entry_key(def, &s->e, &n), *key = weir_entry_key(def, &m->e, &own);
+	return own > n && weir_key_equal(shared, key, n) && m->start >= s->start && m->last <= s->last;
+}
+
+/* Refs of all members of s. Cost: a walk over the slot, which holds little but what is about to close. */
+static void members_find(struct weir_slot *sl, const struct weir_session *s, struct weir_vec *out)
+{
+	struct weir_gen *g = weir_slot_only_gen(sl);
+	for (uint32_t no = g->page_first; no != 0; no = sl->pages.page[no].next) {
+		const struct weir_page *p = &sl->pages.page[no];
+		if (p->state != WEIR_PAGE_LIVE || p->blob)
+			continue;
+		for (uint32_t at = WEIR_PAGE_HEAD; at < p->used;) {
+			struct weir_session *m = (struct weir_session *)(void *)(p->base + at);
+			at += (uint32_t)weir_entry_bytes(sl->def, &m->e);
+			if ((m->e.flags & WEIR_ENTRY_DEAD) == 0 && is_member(sl->def, s, m))
+				*(uint32_t *)weir_vec_push(out, &sl->blocks, sizeof(uint32_t)) = weir_entry_ref(&m->e);
+		}
+	}
+}
+
+/* The row of a key in s, if m is its latest member there; takes the key's members out of its list. */
+static void members_close(struct weir_slot *sl, struct weir_closed *cl, const struct weir_session *s,
+			  const struct weir_session *m)
+{
+	const struct weir_state_def *def = sl->def;
+	struct weir_gen *g = weir_slot_only_gen(sl);
+	uint64_t *slot = find_head(g, def, &m->e);
+	struct weir_session *at = NULL, *newer = NULL;
+	if (slot != NULL)
+		at = (struct weir_session *)(void *)weir_index_entry(*slot);
+	for (; at != NULL && at->start > s->last; at = at->older != 0 ? session_at(sl, at->older) : NULL)
+		newer = at;
+	if (at != m)
+		return; /* m went with the latest */
+	struct weir_session *row = closed_add(cl, sl, m);
+	row->start = s->start;
+	row->last = s->last;
+	for (at = m->older != 0 ? session_at(sl, m->older) : NULL; at != NULL && at->last >= s->start;
+	     at = at->older != 0 ? session_at(sl, at->older) : NULL)
+		weir_agg_merge(def, &cl->gen, (uint8_t *)row, &sl->pages, (const uint8_t *)at);
+	if (newer == NULL) {
+		head_set(slot, at);
+	} else {
+		newer->older = at != NULL ? weir_entry_ref(&at->e) : 0;
+		weir_gen_mark(g, &newer->e);
+	}
+}
+
+/* Rows of all keys of s, which leaves with its members. */
+static void shared_close(struct weir_slot *sl, struct weir_closed *cl, const struct weir_session *s)
+{
+	struct weir_vec members = {0};
+	members_find(sl, s, &members);
+	const uint32_t *refs = members.data;
+	for (uint32_t i = 0; i < members.count; i++)
+		members_close(sl, cl, s, session_at(sl, refs[i]));
+	for (uint32_t i = 0; i < members.count; i++)
+		session_kill(sl, session_at(sl, refs[i]), 0, false);
+	weir_vec_fini(&members, &sl->blocks, sizeof(uint32_t));
+}
+
+/* What has closed by task_time, NULL if nothing has. */
+static struct weir_closed *close_due(struct weir_slot *sl, int64_t task_time, bool all, int64_t *end_max)
 {
 	const struct weir_state_def *def = sl->def;
 	struct weir_closed *cl = NULL;
@@ -449,7 +596,10 @@ struct weir_closed *weir_session_close(struct weir_slot *sl, int64_t task_time, 
 		if (!def->changes) {
 			if (cl == NULL)
 				cl = weir_closed_begin(sl, 0);
-			closed_add(cl, sl, s);
+			if (def->shared)
+				shared_close(sl, cl, s);
+			else
+				(void)closed_add(cl, sl, s);
 		}
 		list_replace(sl, s, NULL);
 		/* With changes still to be read the blobs have to stay: weir_session_forget. */
@@ -460,6 +610,33 @@ struct weir_closed *weir_session_close(struct weir_slot *sl, int64_t task_time, 
 	}
 	if (cl != NULL)
 		weir_closed_seal(sl, cl);
+	return cl;
+}
+
+/* Closes what task_time has closed before it is asked for. start, end of what waits: when it closed, and its end. */
+static void shared_freeze(struct weir_slot *sl, int64_t task_time)
+{
+	int64_t end = INT64_MIN;
+	struct weir_closed *cl = close_due(sl, task_time, false, &end);
+	if (cl == NULL)
+		return;
+	cl->start = task_time;
+	cl->end = end;
+	cl->next = NULL;
+	if (sl->ready == NULL)
+		sl->ready = cl;
+	else
+		sl->ready_last->next = cl;
+	sl->ready_last = cl;
+}
+
+struct weir_closed *weir_session_close(struct weir_slot *sl, int64_t task_time, bool all, int64_t *end_max)
+{
+	struct weir_closed *cl = sl->ready;
+	if (cl == NULL)
+		return close_due(sl, task_time, all, end_max);
+	sl->ready = cl->next;
+	*end_max = weir_max_i64(*end_max, cl->end);
 	return cl;
 }
 
@@ -494,6 +671,36 @@ static bool session_link(struct weir_slot *sl, struct weir_session *s)
 	return true;
 }
 
+/* Whether every member has a session: one without would never close. */
+static bool members_fit(struct weir_slot *sl)
+{
+	const struct weir_state_def *def = sl->def;
+	struct weir_gen *g = weir_slot_only_gen(sl);
+	for (uint32_t no = g->page_first; no != 0; no = sl->pages.page[no].next) {
+		const struct weir_page *p = &sl->pages.page[no];
+		if (p->state != WEIR_PAGE_LIVE || p->blob)
+			continue;
+		for (uint32_t at = WEIR_PAGE_HEAD; at < p->used;) {
+			struct weir_session *m = (struct weir_session *)(void *)(p->base + at);
+			at += (uint32_t)weir_entry_bytes(def, &m->e);
+			if ((m->e.flags & WEIR_ENTRY_DEAD) != 0 || is_shared(def, &m->e))
+				continue;
+			uint32_t n;
+			uint64_t *free_slot;
+			const uint8_t *key = weir_entry_key(def, &m->e, &n);
+			n = weir_key_prefix(key, n, def->key_types, def->shared_keys);
+			uint64_t *slot = weir_index_find(&g->ix, def, weir_hash(key, n), key, n, &free_slot);
+			struct weir_session *s =
+				slot != NULL ? (struct weir_session *)(void *)weir_index_entry(*slot) : NULL;
+			while (s != NULL && s->start > m->start)
+				s = s->older != 0 ? session_at(sl, s->older) : NULL;
+			if (s == NULL || !is_member(def, s, m))
+				return false;
+		}
+	}
+	return true;
+}
+
 bool weir_session_rebuild(struct weir_slot *sl)
 {
 	struct weir_gen *g = weir_slot_only_gen(sl);
@@ -509,8 +716,9 @@ bool weir_session_rebuild(struct weir_slot *sl)
 			if (s->start > s->last || s->start < -WEIR_TIME_MAX || s->last > WEIR_TIME_MAX ||
 			    !session_link(sl, s))
 				return false;
-			closing_push(sl, s);
+			if (!sl->def->shared || is_shared(sl->def, &s->e))
+				closing_push(sl, s);
 		}
 	}
-	return true;
+	return !sl->def->shared || members_fit(sl);
 }

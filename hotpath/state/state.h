@@ -28,6 +28,10 @@ struct weir_state_def {
 	enum weir_state_kind kind;
 	int64_t size_ms, advance_ms, offset_ms; /* WINDOW; tumbling: advance == size. 0 < advance <= size */
 	int64_t gap_ms;                         /* SESSION */
+	/* SESSION: a session spans all keys that agree in the first `shared_keys` columns (0: all of them), and has a
+	 * row for each key it saw. Not with changes. */
+	bool shared;
+	uint32_t shared_keys;
 	int64_t grace_ms;
 	bool changes;  /* EMIT CHANGES: entries keep the largest timestamp and a change list */
 	bool time_max; /* task.time=max */
@@ -71,6 +75,10 @@ void weir_key_encode(const struct weir_col *const *key_cols, const struct weir_t
  * @thread any */
 void weir_key_decode(const uint8_t *key, uint32_t key_bytes, const struct weir_type *types, uint32_t key_count,
 		     struct weir_col *cols, uint32_t row, struct weir_scratch *scratch);
+
+/* Bytes of the first `count` columns of a key: what comes before the rest. Never more than key_bytes, whatever the
+ * key holds. @thread any */
+uint32_t weir_key_prefix(const uint8_t *key, uint32_t key_bytes, const struct weir_type *types, uint32_t count);
 
 /* How the rows of one fragment are judged. Task time at a row = max(before, min(others, max(part, run[row]))), or with
  * def->time_max max(before, run[row]). All slots named by a fragment share one clock at that point. */

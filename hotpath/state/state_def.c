@@ -52,6 +52,12 @@ enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag *
 		err = check_span("the session's gap", def->gap_ms, 1, dg);
 	if (err != WEIR_OK)
 		return err;
+	/* Each record that moves a session's bounds would take back and repeat the row of every key in it. */
+	if (def->shared && def->changes)
+		return weir_diag_set(
+			dg, WEIR_E_PLAN,
+			"not supported yet: EMIT CHANGES of sessions that span keys; partition the sessions "
+			"by all group columns, or leave EMIT CHANGES out");
 	if (def->kind == WEIR_STATE_TABLE)
 		def->changes = true; /* a table is what its changes say */
 	/* The aggregates are borrowed and their layout is ours to set: nobody else has seen them yet. */
@@ -85,6 +91,8 @@ void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_bu
 				(long long)def->advance_ms, (long long)def->offset_ms, (long long)def->pane_ms);
 	if (def->kind == WEIR_STATE_SESSION)
 		weir_buf_printf(out, " gap=%lld", (long long)def->gap_ms);
+	if (def->shared)
+		weir_buf_printf(out, " shared=%u", def->shared_keys);
 	weir_buf_printf(out, "%s keys(", def->stamped ? " stamped" : "");
 	for (uint32_t i = 0; i < def->key_count; i++)
 		weir_buf_printf(out, "%s%s%s%s", i != 0 ? ", " : "", def->key_texts != NULL ? def->key_texts[i] : "",

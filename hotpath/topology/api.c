@@ -503,22 +503,20 @@ static struct weir_stream *set_window(struct weir_stream *st, const struct weir_
 
 struct weir_stream *weir_tumble(struct weir_stream *st, int64_t size_ms)
 {
-	struct weir_window_spec w = {
-		.kind = WEIR_WINDOW_TUMBLE, .size_ms = size_ms, .advance_ms = size_ms, .partitioned = true};
+	struct weir_window_spec w = {.kind = WEIR_WINDOW_TUMBLE, .size_ms = size_ms, .advance_ms = size_ms};
 	return set_window(st, &w, "weir_tumble", size_ms > 0, "the size must be positive");
 }
 
 struct weir_stream *weir_hop(struct weir_stream *st, int64_t size_ms, int64_t advance_ms)
 {
-	struct weir_window_spec w = {
-		.kind = WEIR_WINDOW_HOP, .size_ms = size_ms, .advance_ms = advance_ms, .partitioned = true};
+	struct weir_window_spec w = {.kind = WEIR_WINDOW_HOP, .size_ms = size_ms, .advance_ms = advance_ms};
 	return set_window(st, &w, "weir_hop", size_ms > 0 && advance_ms > 0 && advance_ms <= size_ms,
 			  "the advance must be positive and at most the size");
 }
 
 struct weir_stream *weir_session(struct weir_stream *st, int64_t gap_ms)
 {
-	struct weir_window_spec w = {.kind = WEIR_WINDOW_SESSION, .gap_ms = gap_ms, .partitioned = true};
+	struct weir_window_spec w = {.kind = WEIR_WINDOW_SESSION, .gap_ms = gap_ms};
 	return set_window(st, &w, "weir_session", gap_ms > 0, "the gap must be positive");
 }
 

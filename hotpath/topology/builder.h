@@ -70,7 +70,9 @@ enum weir_window_kind { WEIR_WINDOW_NONE, WEIR_WINDOW_TUMBLE, WEIR_WINDOW_HOP, W
 struct weir_window_spec {
 	enum weir_window_kind kind;
 	int64_t size_ms, advance_ms, offset_ms, gap_ms;
-	bool partitioned; /* SESSION(... PARTITION BY ...), or not a session */
+	/* SESSION: spans all keys that agree in the first shared_keys group columns; else it is one key's. */
+	bool shared;
+	uint32_t shared_keys;
 };
 
 struct weir_node {

@@ -84,7 +84,10 @@ void weir_window_put(struct weir_buf *out, const struct weir_window_spec *w)
 		weir_duration_put(out, w->advance_ms);
 		break;
 	case WEIR_WINDOW_SESSION:
-		weir_buf_puts(out, "sessions with a gap of ");
+		weir_buf_puts(out, w->shared && w->shared_keys == 0 ? "sessions of all keys" : "sessions");
+		if (w->shared && w->shared_keys != 0)
+			weir_buf_printf(out, " of the first %u group columns", w->shared_keys);
+		weir_buf_puts(out, " with a gap of ");
 		weir_duration_put(out, w->gap_ms);
 		break;
 	}

@@ -388,6 +388,8 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 	def->advance_ms = node->window.kind == WEIR_WINDOW_TUMBLE ? node->window.size_ms : node->window.advance_ms;
 	def->offset_ms = node->window.offset_ms;
 	def->gap_ms = node->window.gap_ms;
+	def->shared = def->kind == WEIR_STATE_SESSION && node->window.shared;
+	def->shared_keys = node->window.shared_keys;
 	def->grace_ms = node->state_grace_ms;
 	def->changes = node->changes || !windowed;
 	def->time_max = p->settings->task_time_max;
@@ -796,6 +798,10 @@ static void bind_exchange(struct weir_plan *pl, struct weir_plan_stage *st)
 {
 	uint32_t first[64], first_count = 0;
 	st->exchange = WEIR_EXCHANGE_LOCAL;
+	if (st->def.shared) {
+		st->exchange_why = "sessions span keys";
+		return;
+	}
 	if (pl->force_local) {
 		st->exchange_why = "exchange=local";
 		return;

@@ -183,6 +183,31 @@ for emit in "" "EMIT CHANGES"; do
 		(SELECT *, SUM(new) OVER (PARTITION BY m ORDER BY ts, rowid ROWS UNBOUNDED PRECEDING) g FROM
 		(SELECT rowid, *, ts - LAG(ts, 1, -999999) OVER (PARTITION BY m ORDER BY ts, rowid) > 4000 new FROM orders)) GROUP BY m, g"
 done
+# Sessions that span keys: of everything, and of each currency; a row for each merchant in them.
+for of in "" "PARTITION BY currency"; do
+	by=${of#PARTITION BY }
+	key="'all'"
+	[ -z "$of" ] || key=cur
+	{
+		source_table
+		cat <<-SQL
+			CREATE TABLE o (cur STRING, m STRING, ws TIMESTAMP(3), we TIMESTAMP(3), n BIGINT, total DECIMAL(38,2), customers BIGINT)
+			WITH ('connector' = 'recorded', 'path' = '\${out}', 'topic' = 'out', 'format' = 'json', 'key.format' = 'json', 'key.fields' = 'm');
+			CREATE VIEW some AS SELECT * FROM orders WHERE amount > 150;
+			INSERT INTO o SELECT ${by:-'all'}, merchant_id, window_start, window_end, COUNT(*), SUM(amount), COUNT(DISTINCT customer_id)
+			FROM TABLE(SESSION(TABLE some $of, DESCRIPTOR(event_time), INTERVAL '0.4' SECOND))
+			GROUP BY window_start, window_end, ${by:+$by,} merchant_id;
+		SQL
+	} >job.sql
+	run_all in3 "sessions that span keys $of"
+	got "SELECT $(j cur), $(j m), CAST(ROUND((julianday($(j ws)) - 2440587.5) * 86400000) AS INT), CAST(ROUND((julianday($(j we)) - 2440587.5) * 86400000) AS INT),
+		$(j n), $(cents total), $(j customers) FROM out"
+	agrees "sessions that span keys $of" "SELECT by, m, MIN(s), MAX(e) + 400, COUNT(*), SUM(cents), COUNT(DISTINCT c) FROM
+		(SELECT *, MIN(ts) OVER (PARTITION BY by, g) s, MAX(ts) OVER (PARTITION BY by, g) e FROM
+		(SELECT *, SUM(new) OVER (PARTITION BY by ORDER BY ts, o, p ROWS UNBOUNDED PRECEDING) g FROM
+		(SELECT *, ts - LAG(ts, 1, -999999) OVER (PARTITION BY by ORDER BY ts, o, p) > 400 new FROM
+		(SELECT *, ${key} by FROM orders WHERE cents > 15000)))) GROUP BY by, g, m"
+done
 {
 	source_table
 	cat <<-'SQL'

@@ -265,8 +265,10 @@ static void twin_window_row(struct twin *tw, const struct weir_state_def *def, u
 
 static void twin_session_row(struct twin *tw, const struct weir_state_def *def, uint32_t rec, int64_t task_time)
 {
-	const struct rig_row r = tw->rows[rec].r;
+	struct rig_row r = tw->rows[rec].r;
 	uint32_t hit[2], hits = 0;
+	if (def->shared)
+		r.key = -1; /* of all keys */
 	for (uint32_t i = 0; i < tw->win_count; i++) {
 		const struct twin_win *w = &tw->wins[i];
 		if (w->slot != r.slot || w->key != r.key || w->closed || w->swallowed)
@@ -360,6 +362,37 @@ static int by_end_then_key(const void *a, const void *b)
 	return strcmp(xk, yk);
 }
 
+static int by_text(const void *a, const void *b)
+{
+	char x[32], y[32];
+	snprintf(x, sizeof x, "k%lld", (long long)*(const int64_t *)a);
+	snprintf(y, sizeof y, "k%lld", (long long)*(const int64_t *)b);
+	return strcmp(x, y);
+}
+
+/* A session of all keys: a line for each key among its records. */
+static void twin_shared_lines(struct twin *tw, const struct weir_state_def *def, const struct twin_win *w)
+{
+	int64_t *keys = weir_xmalloc((w->count + 1) * sizeof *keys);
+	for (uint32_t i = 0; i < w->count; i++)
+		keys[i] = tw->rows[w->recs[i]].r.key;
+	qsort(keys, w->count, sizeof *keys, by_text);
+	for (uint32_t i = 0; i < w->count; i++) {
+		if (i != 0 && keys[i] == keys[i - 1])
+			continue;
+		struct twin_win one = *w;
+		one.key = keys[i];
+		one.count = 0;
+		one.recs = weir_xmalloc(w->count * sizeof *one.recs);
+		for (uint32_t j = 0; j < w->count; j++)
+			if (tw->rows[w->recs[j]].r.key == keys[i])
+				one.recs[one.count++] = w->recs[j];
+		twin_line(tw, def, &one, WEIR_OP_INSERT, w->last);
+		free(one.recs);
+	}
+	free(keys);
+}
+
 static void twin_close(struct twin *tw, const struct weir_state_def *def, bool all)
 {
 	uint32_t *due = weir_xmalloc((tw->win_count + 1) * sizeof *due);
@@ -382,7 +415,9 @@ static void twin_close(struct twin *tw, const struct weir_state_def *def, bool a
 			w->closed = true;
 			int64_t end = def->kind == WEIR_STATE_SESSION ? w->last + def->gap_ms : w->start + def->size_ms;
 			tw->end_max = weir_max_i64(tw->end_max, end);
-			if (!def->changes)
+			if (def->shared)
+				twin_shared_lines(tw, def, w);
+			else if (!def->changes)
 				twin_line(tw, def, w, WEIR_OP_INSERT,
 					  def->kind == WEIR_STATE_SESSION ? w->last : end - 1);
 		}
@@ -576,7 +611,7 @@ static const char *const aggs_of[] = {
 static struct weir_state_def random_def(void)
 {
 	struct weir_state_def def = {.grace_ms = below(3) == 0 ? 0 : below(40)};
-	uint32_t kind = below(7);
+	uint32_t kind = below(8);
 	if (kind < 4) {
 		def.kind = WEIR_STATE_WINDOW;
 		def.size_ms = 5 + below(40);
@@ -587,6 +622,10 @@ static struct weir_state_def random_def(void)
 		def.kind = WEIR_STATE_SESSION;
 		def.gap_ms = 1 + below(30);
 		def.changes = kind == 5;
+	} else if (kind == 7) {
+		def.kind = WEIR_STATE_SESSION;
+		def.gap_ms = 1 + below(6);
+		def.shared = true;
 	} else {
 		def.kind = WEIR_STATE_TABLE;
 		def.changes = true;
@@ -612,7 +651,7 @@ static const char *random_text(void)
 	return pool[below(64)];
 }
 
-static struct op random_rows(int64_t *now, uint32_t keys, uint32_t spread)
+static struct op random_rows(int64_t *now, uint32_t keys, uint32_t spread, bool shared)
 {
 	struct op op = {.kind = OP_ROWS, .partition = below(4) == 0, .count = 1 + below(below(4) == 0 ? 300 : 20)};
 	op.rows = weir_xcalloc(op.count, sizeof *op.rows);
@@ -620,7 +659,7 @@ static struct op random_rows(int64_t *now, uint32_t keys, uint32_t spread)
 		struct rig_row *r = &op.rows[i];
 		*now += below(4) == 0 ? below(spread / 4 + 1) : 0;
 		r->key = below(keys);
-		r->slot = (uint32_t)r->key % RIG_SLOTS;
+		r->slot = shared ? 0 : (uint32_t)r->key % RIG_SLOTS;
 		r->ts = *now - below(spread);
 		if (r->ts < -50)
 			r->ts = -50;
@@ -739,7 +778,7 @@ static void run_seed(uint64_t seed)
 	for (uint32_t i = 0; i < steps; i++) {
 		uint32_t what = below(20);
 		if (what < 11)
-			run_op(&ru, random_rows(&now, keys, spread));
+			run_op(&ru, random_rows(&now, keys, spread, def.shared));
 		else if (what < 13)
 			run_op(&ru, (struct op){.kind = OP_POINT, .skip_changes_close = below(2)});
 		else if (what < 17 && ru.marker_count < WEIR_COUNT_OF(ru.markers))

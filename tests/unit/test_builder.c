@@ -31,8 +31,7 @@ static const struct weir_expr *column(struct weir_topology *tp, uint32_t c, cons
 	return e;
 }
 
-static const struct weir_window_spec tumble = {
-	.kind = WEIR_WINDOW_TUMBLE, .size_ms = 60000, .advance_ms = 60000, .partitioned = true};
+static const struct weir_window_spec tumble = {.kind = WEIR_WINDOW_TUMBLE, .size_ms = 60000, .advance_ms = 60000};
 
 static struct weir_agg count_star(void)
 {

@@ -102,6 +102,55 @@ static void test_closed_by_time_takes_no_part(void **state)
 	}
 }
 
+/* Sessions of all keys (vector 8's records): a row per key, all with the session's bounds. */
+static void test_shared_spans_all_keys(void **state)
+{
+	(void)state;
+	struct rig rg;
+	struct weir_state_def def = session(5, 0, false);
+	def.shared = true;
+	rig_init(&rg, &def, "COUNT(*) SUM:0 FIRST_VALUE:0", 1);
+	rig_put(&rg, 1, 10, 1);
+	rig_put(&rg, 2, 5, 2);
+	rig_put(&rg, 3, 4, 4); /* alone it would be late: it enters the session of key 2 */
+	assert_int_equal(rg.applied.late, 0);
+	rig_put(&rg, 1, 15, 8);
+	rig_put(&rg, 2, 21, 16); /* closes [4,15] */
+	rig_put(&rg, 1, 15, 32);
+	assert_int_equal(rg.applied.late, 1);
+	assert_int_equal(weir_slot_next_close(rg.slots[0]), 21);
+	rig_close(&rg, 21, false);
+	assert_string_equal(rig_text(&rg), "+I k1 [4,20) 2 9 1 @15\n+I k2 [4,20) 1 2 2 @15\n+I k3 [4,20) 1 4 4 @15\n");
+	rig_close(&rg, 0, true);
+	assert_string_equal(rig_text(&rg), "+I k2 [21,26) 1 16 16 @21\n");
+	assert_int_equal(weir_slot_entries(rg.slots[0]), 0);
+	rig_fini(&rg);
+}
+
+/* What a merge leaves of one key is one row, whether or not the key has a row after it. */
+static void test_shared_members_merge(void **state)
+{
+	(void)state;
+	for (int after = 0; after < 2; after++) {
+		struct rig rg;
+		struct weir_state_def def = session(5, 100, false);
+		def.shared = true;
+		rig_init(&rg, &def, "COUNT(*) SUM:0 FIRST_VALUE:0 LAST_VALUE:0 COUNT_DISTINCT:0", 1);
+		rig_put(&rg, 1, 0, 1);
+		rig_put(&rg, 1, 20, 2);
+		rig_put(&rg, 1, 10, 4);
+		rig_put(&rg, 2, 5, 8);
+		rig_put(&rg, 2, 15, 16);
+		if (after)
+			rig_put(&rg, 1, 8, 32);
+		rig_close(&rg, 0, true);
+		assert_string_equal(rig_text(&rg),
+				    after ? "+I k1 [0,25) 4 39 1 32 4 @20\n+I k2 [0,25) 2 24 8 16 2 @20\n"
+					  : "+I k1 [0,25) 3 7 1 4 3 @20\n+I k2 [0,25) 2 24 8 16 2 @20\n");
+		rig_fini(&rg);
+	}
+}
+
 static void test_bridge_merges_two(void **state)
 {
 	(void)state;
@@ -234,6 +283,8 @@ int main(void)
 		cmocka_unit_test(test_vector_7_two_sessions),
 		cmocka_unit_test(test_vector_8_one_rule_for_accepting),
 		cmocka_unit_test(test_closed_by_time_takes_no_part),
+		cmocka_unit_test(test_shared_spans_all_keys),
+		cmocka_unit_test(test_shared_members_merge),
 		cmocka_unit_test(test_bridge_merges_two),
 		cmocka_unit_test(test_merge_retracts_what_was_shown),
 		cmocka_unit_test(test_delete_only_when_emitted),

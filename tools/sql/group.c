@@ -22,6 +22,7 @@ struct grouping {
 	const char **agg_names;
 	uint32_t agg_count;
 	struct weir_node *node;
+	struct weir_window_spec window; /* the input's, and for sessions whose they are */
 };
 
 static enum weir_column_role role_of(const struct sql_rel *rel, const struct weir_expr *e)
@@ -91,41 +92,42 @@ static enum weir_err bind_keys(struct grouping *g, const struct sql_query *q, bo
 	return WEIR_OK;
 }
 
-/* A session's PARTITION BY must be the other group columns: then a session is one group's. */
-static enum weir_err check_session(struct grouping *g, const struct sql_query *q)
+/* Whose sessions they are: PARTITION BY names the first group columns, or all; without it a session spans all keys. */
+static enum weir_err check_session(struct grouping *g, const struct sql_query *q, bool changes)
 {
 	const struct sql_rel *in = g->in;
-	if (in->partition_count == 0 && g->key_count == 0)
-		return WEIR_OK;
-	/* In Flink a session of all keys, and groups within it: a state that merges sessions over many groups at once.
-	 * Sessions of each key, which is what the state below would make of it, are another result. */
-	if (in->partition_count == 0)
-		return sql_error(
-			g->sq, in->window_at,
-			weir_mem_printf(g->sq->m, "SESSION(TABLE t PARTITION BY %s, ...) makes sessions of each %s",
-					g->key_names[0], g->key_names[0]),
-			"not supported yet: without PARTITION BY a session spans all keys, and GROUP BY has a key");
 	uint32_t matched = 0;
-	for (uint32_t k = 0; k < g->key_count; k++)
+	for (uint32_t k = 0; k < g->key_count && k < in->partition_count; k++)
 		for (uint32_t p = 0; p < in->partition_count; p++)
 			matched += g->keys[k]->op == WEIR_EXPR_COLUMN && g->keys[k]->column == in->partition[p];
-	if (matched != g->key_count || matched != in->partition_count)
+	if (matched != in->partition_count)
 		return sql_error(g->sq, q->group_count > 0 ? q->group_by[0]->at : q->at,
-				 "group by the columns of PARTITION BY, window_start and window_end",
-				 "not supported yet: a SESSION partitioned by other columns than GROUP BY has");
+				 "group by the columns of PARTITION BY first",
+				 "not supported yet: a SESSION partitioned by other columns than GROUP BY begins with");
+	g->window.shared = matched < g->key_count;
+	g->window.shared_keys = matched;
+	if (g->window.shared && changes)
+		return sql_error(g->sq, in->window_at, "PARTITION BY all group columns, or leave EMIT CHANGES out",
+				 "not supported yet: EMIT CHANGES of sessions that span keys");
+	if (g->window.shared && matched == 0)
+		sql_warn(g->sq, in->window_at,
+			 "without PARTITION BY a session spans all keys, and has a row for each %s; "
+			 "SESSION(TABLE t PARTITION BY %s, ...) makes sessions of each",
+			 g->key_names[0], g->key_names[0]);
 	return WEIR_OK;
 }
 
-static enum weir_err check_windows(struct grouping *g, const struct sql_query *q, const bool seen[3])
+static enum weir_err check_windows(struct grouping *g, const struct sql_query *q, const bool seen[3], bool changes)
 {
 	struct weir_sql *sq = g->sq;
 	const struct sql_rel *in = g->in;
 	uint32_t at = q->group_count > 0 ? q->group_by[0]->at : q->at;
 	if (in->window == NULL)
 		return WEIR_OK;
+	g->window = *in->window;
 	g->windowed = seen[0] && seen[1];
 	if (g->windowed)
-		return in->window->kind == WEIR_WINDOW_SESSION ? check_session(g, q) : WEIR_OK;
+		return in->window->kind == WEIR_WINDOW_SESSION ? check_session(g, q, changes) : WEIR_OK;
 	if (seen[0] || seen[1] || seen[2])
 		return sql_error(sq, at, "GROUP BY window_start, window_end, ...",
 				 "a window's GROUP BY needs both window_start and window_end");
@@ -335,11 +337,10 @@ static const char *state_kind(const struct grouping *g)
 
 static enum weir_err build(struct grouping *g, const struct sql_query *q, bool changes)
 {
-	g->node = weir_build_aggregate(g->sq->tp, g->in->node, sql_state_name(g->sq, state_kind(g)), g->key_names,
-				       g->keys, g->key_count, g->agg_names, g->aggs, g->agg_count,
-				       (const struct weir_expr *const *)g->args.data,
-				       (uint32_t)(g->args.bytes / sizeof(struct weir_expr *)),
-				       g->windowed ? g->in->window : NULL, -1, changes);
+	g->node = weir_build_aggregate(
+		g->sq->tp, g->in->node, sql_state_name(g->sq, state_kind(g)), g->key_names, g->keys, g->key_count,
+		g->agg_names, g->aggs, g->agg_count, (const struct weir_expr *const *)g->args.data,
+		(uint32_t)(g->args.bytes / sizeof(struct weir_expr *)), g->windowed ? &g->window : NULL, -1, changes);
 	return sql_check_built(g->sq, q->group_count > 0 ? q->group_by[0]->at : q->at);
 }
 
@@ -387,7 +388,7 @@ enum weir_err sql_compile_group(struct weir_sql *sq, const struct sql_query *q, 
 				 "not supported yet: an aggregation over a table (a plain GROUP BY) needs retractions");
 	enum weir_err err = bind_keys(&g, q, seen);
 	if (err == WEIR_OK)
-		err = check_windows(&g, q, seen);
+		err = check_windows(&g, q, seen, changes);
 	if (err == WEIR_OK)
 		err = bind_calls(&g, q);
 	if (err == WEIR_OK)

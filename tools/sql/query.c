@@ -206,7 +206,6 @@ static enum weir_err check_window(struct weir_sql *sq, struct sql_from *f)
 				     : sql_error(sq, f->window_at, NULL, "the gap of a session must be positive");
 	if (w->kind == WEIR_WINDOW_TUMBLE)
 		w->advance_ms = w->size_ms;
-	w->partitioned = true;
 	if (w->size_ms <= 0)
 		return sql_error(sq, f->window_at, NULL, "the size of a window must be positive");
 	if (w->advance_ms <= 0)

@@ -287,9 +287,7 @@ static enum weir_err compile_window(struct weir_sql *sq, const struct sql_from *
 		partition[i] = e->column;
 	}
 	struct weir_window_spec *w = weir_mem_copy(sq->m, &f->window, sizeof f->window);
-	if (w->kind == WEIR_WINDOW_SESSION)
-		w->partitioned = f->partition_count > 0;
-	else if (f->partition_count > 0)
+	if (w->kind != WEIR_WINDOW_SESSION && f->partition_count > 0)
 		return sql_error(sq, f->partition[0]->at, "put the column into GROUP BY",
 				 "PARTITION BY belongs to SESSION");
 	struct weir_node *node = weir_build_window(sq->tp, rel->node, (int32_t)time, w);
