@@ -36,6 +36,7 @@ struct weir_snapshot {
 	struct weir_buf scratch_ends;
 	uint64_t windows;
 	uint64_t results_of_closed, errors_of_closed, agg_errors;
+	uint64_t warned; /* scans (by number, 64 apart) whose event times have been called implausible */
 	_Atomic bool text_closed;
 	struct weir_snapshot_stats stats;
 };
@@ -420,6 +421,7 @@ static void publish_stats(struct weir_snapshot *sn)
 		sum.results += c->results;
 		sum.windows += c->windows;
 		sum.agg_errors += c->agg_errors;
+		sum.implausible += c->implausible;
 		entries += sn->bundles[w]->state_entries;
 		bytes += sn->bundles[w]->state_bytes;
 	}
@@ -434,6 +436,7 @@ static void publish_stats(struct weir_snapshot *sn)
 	atomic_store_explicit(&st->filtered, sum.filtered, memory_order_relaxed);
 	atomic_store_explicit(&st->results, sum.results + sn->results_of_closed, memory_order_relaxed);
 	atomic_store_explicit(&st->agg_errors, sum.agg_errors + sn->agg_errors, memory_order_relaxed);
+	atomic_store_explicit(&st->implausible, sum.implausible, memory_order_relaxed);
 	atomic_store_explicit(&st->windows, sum.windows + sn->windows, memory_order_relaxed);
 	atomic_store_explicit(&st->state_entries, entries, memory_order_relaxed);
 	atomic_store_explicit(&st->state_bytes, bytes, memory_order_relaxed);
@@ -470,6 +473,12 @@ static enum weir_err note_refusals(struct weir_snapshot *sn, struct weir_diag **
 			return weir_diag_set(dg, WEIR_E_RECORD,
 					     "%s (errors.policy is fail: nothing after the last commit was kept)",
 					     b->refusal_count ? b->refusal[0].text : "a bad record");
+		/* Every worker comes upon a wrong unit: one says it. */
+		uint64_t scan = UINT64_C(1) << (b->warning_scan & 63);
+		if (b->warning[0] != 0 && (sn->warned & scan) == 0 && sn->cf.warn)
+			sn->cf.warn(sn->cf.note_ctx, b->warning);
+		if (b->warning[0] != 0)
+			sn->warned |= scan;
 		for (uint32_t i = 0; i < b->refusal_count && sn->cf.note; i++)
 			sn->cf.note(sn->cf.note_ctx, b->refusal[i].text, 1);
 		if (b->refusals > b->refusal_count && sn->cf.note)

@@ -37,6 +37,7 @@ struct weir_snapshot_conf {
 	void *text_ctx;
 	/* Refusals, for the log: one with its text, or count of them without. */
 	void (*note)(void *ctx, const char *text, uint64_t count);
+	void (*warn)(void *ctx, const char *text); /* the same ctx */
 	void *note_ctx;
 };
 
@@ -60,8 +61,8 @@ bool weir_snapshot_text_closed(const struct weir_snapshot *sn);
 
 /* Sums over workers, as of the last order point. @thread any (relaxed) */
 struct weir_snapshot_stats {
-	_Atomic uint64_t read, applied, late, late_windows, rejected, filtered, results, windows, agg_errors, epochs,
-		state_entries, state_bytes;
+	_Atomic uint64_t read, applied, late, late_windows, rejected, filtered, results, windows, agg_errors,
+		implausible, epochs, state_entries, state_bytes;
 };
 const struct weir_snapshot_stats *weir_snapshot_stats(const struct weir_snapshot *sn);
 

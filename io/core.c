@@ -45,6 +45,11 @@ static void note(void *ctx, const char *text, uint64_t count)
 		weir_core_log(co, 4, "further rejected records are only counted for a minute");
 }
 
+static void warn(void *ctx, const char *text)
+{
+	weir_core_log(ctx, 4, "%s", text);
+}
+
 static int write_text(void *ctx, const char *data, size_t bytes)
 {
 	struct weir_core *co = ctx;
@@ -531,6 +536,7 @@ enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log
 					       .write_text = write_text,
 					       .text_ctx = co,
 					       .note = note,
+					       .warn = warn,
 					       .note_ctx = co};
 	err = weir_snapshot_create(&co->snapshot, &co->sncf, dg);
 	if (err == WEIR_OK)
@@ -614,6 +620,7 @@ void weir_core_stats(const struct weir_core *co, struct weir_stats *out)
 	out->results_written = atomic_load_explicit(&st->results, memory_order_relaxed);
 	out->windows_closed = atomic_load_explicit(&st->windows, memory_order_relaxed);
 	out->aggregate_errors = atomic_load_explicit(&st->agg_errors, memory_order_relaxed);
+	out->times_implausible = atomic_load_explicit(&st->implausible, memory_order_relaxed);
 	out->epochs_committed = atomic_load_explicit(&st->epochs, memory_order_relaxed);
 	out->state_entries = atomic_load_explicit(&st->state_entries, memory_order_relaxed);
 	out->state_bytes = atomic_load_explicit(&st->state_bytes, memory_order_relaxed);

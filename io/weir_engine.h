@@ -84,7 +84,8 @@ struct weir_stats {
 	uint64_t records_filtered;
 	uint64_t results_written;
 	uint64_t windows_closed;
-	uint64_t aggregate_errors; /* results that did not fit their type: NULL */
+	uint64_t aggregate_errors;  /* results that did not fit their type: NULL */
+	uint64_t times_implausible; /* event times that look like seconds, or micro- or nanoseconds, read as ms */
 	uint64_t epochs_committed;
 	uint64_t records_damaged; /* in stored batches that scan.damaged=skip passed over, by their headers */
 	uint64_t records_total;   /* records of the bounded input that are to be read, 0 if unknown */

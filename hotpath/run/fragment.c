@@ -252,6 +252,25 @@ static bool fill_time_plain(struct weir_fragment *fr, const int64_t *from, int64
 	return ((outside[0] | outside[1] | outside[2] | outside[3]) >> 63) == 0;
 }
 
+/* Whether a time in milliseconds is rather one in seconds (of 1973 to 2286) or in micro- or nanoseconds (year 10000 is
+ * no date of ours). The first day of 1970 is left alone: tests live there. */
+static bool time_is_implausible(int64_t ms)
+{
+	return (ms >= INT64_C(100000000) && ms < INT64_C(10000000000)) || ms >= INT64_C(253402300800000);
+}
+
+/* Counts them where the batch's largest time is one: a wrong unit is wrong in all of a topic's records. Cold. */
+static void count_implausible(struct weir_fragment *fr)
+{
+	for (uint32_t i = 0; i < fr->sel.count; i++) {
+		uint32_t row = fr->sel.row[i];
+		if (!time_is_implausible(fr->time[row]))
+			continue;
+		if (fr->implausible++ == 0)
+			fr->implausible_row = row;
+	}
+}
+
 /* Event times of the accepted records, and the running maximum of the partition within the batch. Cost: about 1 ns a
  * record for a BIGINT of milliseconds. */
 static void fill_time(struct weir_fragment *fr, const struct weir_plan_scan *sc)
@@ -304,6 +323,7 @@ void weir_fragment_decode(struct weir_fragment *fr, const struct weir_plan *pl)
 	const struct weir_input *in = fr->input;
 	weir_scratch_reset(&fr->scratch);
 	fr->errors.count = 0;
+	memset(fr->refused, 0, sizeof fr->refused);
 	fr->sel.count = in->count;
 	memcpy(fr->sel.row, fr->rows_all, in->count * sizeof *fr->sel.row);
 	fr->value_decoder->decode(fr->value_decoder, in->records, &fr->sel, fr->cols, &fr->scratch, &fr->errors);
@@ -313,6 +333,9 @@ void weir_fragment_decode(struct weir_fragment *fr, const struct weir_plan *pl)
 	for (uint32_t i = 0; i < sc->meta_count; i++)
 		fill_meta(fr, sc->metas[i], &sc->meta_types[i], &fr->cols[sc->value_count + sc->key_count + i]);
 	fill_time(fr, sc);
+	fr->implausible = 0;
+	if (WEIR_UNLIKELY(time_is_implausible(fr->time_max)))
+		count_implausible(fr);
 }
 
 /* weir_key_by: a record whose key columns are all NULL is refused. */

@@ -120,7 +120,11 @@ struct weir_fragment {
 	struct weir_fragment_branch *branches; /* those into stages */
 	struct weir_scratch scratch;
 	struct weir_row_errors errors;
-	uint32_t outstanding; /* owners that have not returned it; @writer the producer */
+	uint64_t refused[WEIR_BATCH_ROWS /
+			 64];     /* records that stage 0 or a branch has refused: each has one dead letter */
+	uint32_t implausible;     /* accepted records whose time is that of another unit */
+	uint32_t implausible_row; /* the first of them */
+	uint32_t outstanding;     /* owners that have not returned it; @writer the producer */
 };
 
 /* ---- worker to snap ---- */
@@ -164,6 +168,7 @@ struct weir_slot_mark {
 struct weir_counters {
 	uint64_t entered, rejected_decode;
 	uint64_t read, bytes, rejected, filtered, applied, late, late_windows, windows, results, agg_errors;
+	uint64_t implausible; /* event times that look like another unit's */
 	uint64_t by_reason[WEIR_REASON_COUNT];
 };
 
@@ -201,7 +206,9 @@ struct weir_bundle {
 	struct weir_refusal refusal[WEIR_REFUSALS_MAX];
 	uint32_t refusal_count;
 	uint64_t refusals; /* all of them since the last bundle */
-	bool fail;         /* errors.policy=fail met a bad record: refusal[0] says which */
+	char warning[320]; /* implausible event times of a scan, said by the first batch that has any; "" none */
+	uint32_t warning_scan;
+	bool fail; /* errors.policy=fail met a bad record: refusal[0] says which */
 	uint64_t state_entries;
 	uint64_t state_bytes;
 	bool committed; /* set by snap: epoch is durable */

@@ -200,6 +200,7 @@ void weir_worker_destroy(struct weir_worker *w)
 	free(st->late_fields);
 	free(st->guarded);
 	free(st->guarded_rows);
+	free(st->implausible);
 	free(st->scan_pool);
 	free(st->stage_pool);
 	free(st->tails);
@@ -239,6 +240,7 @@ static void bundle_reset(struct weir_bundle *b, uint32_t parts, size_t keep)
 	b->results.bytes = b->deltas.bytes = 0;
 	b->window_end_count = b->chunk_count = b->delta_count = b->mark_count = b->closed_count = 0;
 	b->refusal_count = 0;
+	b->warning[0] = 0;
 	b->refusals = 0;
 	b->fail = b->committed = false;
 	for (uint32_t p = 0; p < parts; p++)
@@ -385,13 +387,22 @@ static size_t put_field(char *to, size_t room, const struct weir_plan_scan *sc, 
 	return (size_t)snprintf(to, room, "field %.80s%s%.60s: ", field, type[0] ? " " : "", type);
 }
 
+/* One record may be refused by several branches, each of which counts it; log and dead letter say so once: refused has
+ * a bit per record. */
 static void refuse_records(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr,
-			   const struct weir_row_errors *errors, uint32_t from, const char *stage_name)
+			   const struct weir_row_errors *errors, uint64_t *refused, const char *stage_name)
 {
 	const struct weir_input *in = fr->input;
 	const struct weir_scan_policy *policy = &w->cf.policies[fr->scan];
-	for (uint32_t i = from; i < errors->count; i++) {
+	for (uint32_t i = 0; i < errors->count; i++) {
 		const struct weir_row_error *e = &errors->e[i];
+		uint64_t bit = UINT64_C(1) << (e->row % 64);
+		if ((refused[e->row / 64] & bit) != 0) {
+			w->st->now->rejected++;
+			w->st->now->by_reason[e->reason]++;
+			continue;
+		}
+		refused[e->row / 64] |= bit;
 		const struct weir_record *r = &in->records[e->row];
 		char place[300], detail[320], quoted[5 * 64], text[sizeof detail + sizeof quoted + 4];
 		size_t n = 0;
@@ -424,6 +435,27 @@ void weir_worker_count_errors(struct weir_worker *w, struct weir_bundle *b, cons
 
 /* ---- stage 0 ---- */
 
+/* The first batch of a scan with such times says so, with its first record; the rest is counted. */
+static void warn_implausible(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr)
+{
+	struct weir_worker_state *st = w->st;
+	const struct weir_input *in = fr->input;
+	int64_t ms = fr->time[fr->implausible_row];
+	st->now->implausible += fr->implausible;
+	if (!st->implausible)
+		st->implausible = weir_xcalloc(w->cf.plan->scan_count, sizeof *st->implausible);
+	if (st->implausible[fr->scan] || b->warning[0] != 0)
+		return;
+	st->implausible[fr->scan] = true;
+	b->warning_scan = fr->scan;
+	bool small = ms < INT64_C(10000000000);
+	snprintf(b->warning, sizeof b->warning,
+		 "%.120s-%u offset %lld: the event time %lld ms is in the year %s: %s The unit is milliseconds unless "
+		 "TO_TIMESTAMP_LTZ(column, %s) or 'json.timestamp-unit' says another",
+		 in->topic, in->topic_partition, (long long)in->records[fr->implausible_row].offset, (long long)ms,
+		 small ? "1970" : "10000 or later", small ? "seconds?" : "micro- or nanoseconds?", small ? "0" : "6");
+}
+
 /* Decodes fr->input and runs what belongs to stage 0: rows for sinks are encoded at once, in the order of the records.
  */
 static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
@@ -435,14 +467,16 @@ static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
 	weir_fragment_decode(fr, pl);
 	st->now->read += fr->input->count;
 	if (fr->errors.count)
-		refuse_records(w, b, fr, &fr->errors, 0, sc->name);
+		refuse_records(w, b, fr, &fr->errors, fr->refused, sc->name);
 	st->now->rejected_decode += fr->errors.count;
+	if (WEIR_UNLIKELY(fr->implausible != 0))
+		warn_implausible(w, b, fr);
 	st->now->entered += (uint64_t)fr->sel.count * sc->branch_count;
 	for (uint32_t i = 0; i < fr->branch_count; i++) {
 		st->errors.count = 0;
 		st->now->filtered += weir_fragment_run(fr, &st->fcf, i, &st->errors);
 		if (st->errors.count)
-			refuse_records(w, b, fr, &st->errors, 0,
+			refuse_records(w, b, fr, &st->errors, fr->refused,
 				       pl->stages[pl->branches[fr->branches[i].branch].target].name);
 	}
 	for (uint32_t i = 0; i < sc->branch_count; i++) {
@@ -466,7 +500,8 @@ static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
 			st->now->results += done.results;
 		}
 		if (done.errors->count)
-			refuse_records(w, b, fr, done.errors, 0, pl->sinks[pl->branches[sc->branches[i]].target].name);
+			refuse_records(w, b, fr, done.errors, fr->refused,
+				       pl->sinks[pl->branches[sc->branches[i]].target].name);
 	}
 }
 
@@ -590,6 +625,7 @@ static int64_t guard_future(struct weir_worker *w, struct weir_bundle *b, const 
 	uint32_t stage = w->cf.plan->branches[fb->branch].target;
 	bool max = w->cf.plan->stages[stage].def.time_max;
 	int64_t part = clock->part, seen = WEIR_TIME_UNSET;
+	uint64_t ahead[WEIR_BATCH_ROWS / 64] = {0};
 	if (!st->guarded) {
 		st->guarded = weir_xcalloc(1, sizeof *st->guarded);
 		st->guarded_rows = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *st->guarded_rows);
@@ -603,6 +639,7 @@ static int64_t guard_future(struct weir_worker *w, struct weir_bundle *b, const 
 		int64_t task = weir_max_i64(clock->before, max ? part : weir_min_i64(clock->others, part));
 		next += mine;
 		if (task != WEIR_TIME_UNSET && fr->time[row] > task && fr->time[row] - task > w->cf.future_max_ms) {
+			ahead[row / 64] |= UINT64_C(1) << (row % 64);
 			if (mine)
 				weir_row_errors_add(&st->errors, row, WEIR_REASON_FUTURE, UINT32_MAX, NULL,
 						    "further ahead of task time than time.future.max.ms");
@@ -615,7 +652,10 @@ static int64_t guard_future(struct weir_worker *w, struct weir_bundle *b, const 
 			st->guarded_rows[(*count)++] = (uint16_t)row;
 	}
 	if (st->errors.count)
-		refuse_records(w, b, fr, &st->errors, 0, w->cf.plan->stages[stage].name);
+		refuse_records(w, b, fr, &st->errors, st->refused, w->cf.plan->stages[stage].name);
+	/* Rows of other owners, too: the next branch may give them to this one. */
+	for (uint32_t i = 0; i < fb->start[w->cf.count]; i++)
+		st->refused[fb->rows[i] / 64] |= ahead[fb->rows[i] / 64] & UINT64_C(1) << (fb->rows[i] % 64);
 	return seen;
 }
 
@@ -624,6 +664,8 @@ static void apply_scan_fragment(struct weir_worker *w, struct weir_bundle *b, co
 {
 	int64_t time_max = fr->time_max;
 	bool guard = w->cf.future_max_ms >= 0;
+	if (guard)
+		memcpy(w->st->refused, fr->refused, sizeof fr->refused);
 	for (uint32_t i = 0; i < fr->branch_count; i++) {
 		const struct weir_fragment_branch *fb = &fr->branches[i];
 		uint32_t count = fb->start[w->cf.id + 1] - fb->start[w->cf.id];

@@ -70,7 +70,9 @@ struct weir_worker_state {
 	struct weir_counters *now;
 	struct weir_keyed *guarded; /* future guard: a fragment's rows as judged here */
 	uint16_t *guarded_rows;
-	struct weir_encoder **late_encoder; /* per stage that feeds another: its rows as JSON, for late.topic */
+	uint64_t refused[WEIR_BATCH_ROWS / 64]; /* future guard: records that a branch before this one has refused */
+	bool *implausible;                      /* per scan: its warning has been given */
+	struct weir_encoder **late_encoder;     /* per stage that feeds another: its rows as JSON, for late.topic */
 	struct weir_field **late_fields;
 	uint64_t late_count; /* orders late records within a slot */
 	bool last_seen;

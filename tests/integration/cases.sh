@@ -108,6 +108,50 @@ echo '{"value":{"v":1}}' | topic in
 expect "BL-016: a dead-letter topic that is missing stops at the start, not at the first bad record" 78 'dlq' \
 	run count.sql -X topics.create=false
 
+# BL-027: seconds read as milliseconds: taken as written, counted, said once
+{
+	source_of "k STRING, t BIGINT, at AS TO_TIMESTAMP_LTZ(t, 3), WATERMARK FOR at AS at" ""
+	sink_of "ws TIMESTAMP(3), n BIGINT"
+	echo "INSERT INTO o SELECT window_start, COUNT(*) FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(at), INTERVAL '1' MINUTE))
+	GROUP BY window_start, window_end;"
+} >unit.sql
+for workers in 1 3; do
+	{
+		printf '{"repeat":3000,"partition":%d,"value":{"t":1584696326}}\n' 0 1
+	} | topic in --partitions 2
+	fresh unit.sql --workers $workers 2>said
+	same "BL-027: one warning that names the unit, $workers workers" "$(grep -c 'the event time 1584696326 ms is in the year 1970: seconds?.*TO_TIMESTAMP_LTZ(column, 0)' said)" 1
+	same "BL-027: and a counter" "$(grep -c '6000 event times look like those of another unit' said)" 1
+	same "BL-027: the value is taken as written" "$(values out)" '{"ws":"1970-01-19 08:11:00","n":6000}'
+done
+printf '%s\n' '{"timestamp":1584696326384,"value":{"v":5}}' '{"timestamp":1584696326384001,"value":{"v":5}}' '{"timestamp":5,"value":{"v":5}}' | topic in
+fresh count.sql 2>said
+same "BL-027: microseconds, too" "$(grep -c 'offset 1: the event time 1584696326384001 ms is in the year 10000 or later: micro- or nanoseconds?' said)" 1
+same "BL-027: the others are none" "$(grep -c ': 1 event times look' said)" 1
+
+# One record that several queries refuse is one dead letter and one line, and counts for each.
+{
+	source_of "k STRING, c STRING, v BIGINT, at TIMESTAMP(3) METADATA FROM 'timestamp' VIRTUAL, WATERMARK FOR at AS at" \
+		", 'errors.deadletterqueue.topic.name' = 'dlq'"
+	for i in 1 2 3; do
+		echo "CREATE TABLE o$i (k STRING, v BIGINT, PRIMARY KEY (k) NOT ENFORCED)
+		WITH ('connector' = 'recorded', 'path' = '\${out}', 'topic' = 'out$i', 'format' = 'json');"
+	done
+	echo "INSERT INTO o1 SELECT k, SUM(v) FROM s GROUP BY k; INSERT INTO o2 SELECT c, COUNT(*) FROM s WHERE c <> 'x' OR c IS NULL GROUP BY c;
+	INSERT INTO o3 SELECT k, 100 / v FROM s WHERE k <> 'n';"
+} >several.sql
+{
+	printf '%s\n' '{"timestamp":1000,"value":null}' '{"timestamp":1000,"value":{"k":"a","c":"y","v":0}}' '{"timestamp":1000,"value":{"k":"b","c":"x","v":5}}'
+	printf '%s\n' '{"timestamp":900000000,"value":{"k":"n","c":"m","v":1}}' '{"timestamp":2000,"value":{"k":"e","c":"f","v":2}}'
+} | topic in
+for workers in 1 3; do
+	fresh several.sql --workers $workers -X time.future.max.ms=60000 2>said
+	same "a record refused by several queries is one dead letter, $workers workers" \
+		"$("$weir" dump out dlq | jq -rc '[.headers[7], .headers[1]] | join(" ")' | tr '\n' ',')" '0 null,1 expr,3 future,'
+	same "and one line" "$(grep -c '^rejected' said)" 3
+	same "and counts for each" "$(grep -c ' 5 rejected' said)" 1
+done
+
 # BL-018: a quoted field with line ends and delimiters, shifted over the edges of every buffer
 {
 	echo "CREATE TABLE s (a STRING, b STRING, c STRING) WITH ('connector' = 'recorded', 'path' = '\${in}', 'topic' = 'in', 'format' = 'csv');"

@@ -196,6 +196,9 @@ static void print_summary(const struct weir_engine *en, uint32_t workers, bool v
 	if (st.records_damaged != 0)
 		weir_talk("%s: %llu records lie in damaged batches that scan.damaged=skip passed over", app,
 			  (unsigned long long)st.records_damaged);
+	if (st.times_implausible != 0)
+		weir_talk("%s: %llu event times look like those of another unit", app,
+			  (unsigned long long)st.times_implausible);
 	if (st.aggregate_errors != 0)
 		weir_talk("%s: %llu results did not fit their type and are NULL", app,
 			  (unsigned long long)st.aggregate_errors);
