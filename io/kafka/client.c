@@ -156,16 +156,29 @@ enum weir_err weir_kafka_fail_error(struct weir_diag **dg, rd_kafka_error_t *e, 
 
 /* ---- callbacks ---- */
 
-void weir_kafka_client_say(const struct weir_kafka_client *kc, int level, const char *fmt, ...)
+static void say(const struct weir_kafka_log *lg, int level, const char *fmt, va_list ap)
 {
 	char text[1024];
-	if (kc->log.say == NULL)
+	if (lg == NULL || lg->say == NULL)
 		return;
+	vsnprintf(text, sizeof text, fmt, ap);
+	lg->say(lg->ctx, level, text);
+}
+
+void weir_kafka_log_say(const struct weir_kafka_log *lg, int level, const char *fmt, ...)
+{
 	va_list ap;
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
+	say(lg, level, fmt, ap);
 	va_end(ap);
-	kc->log.say(kc->log.ctx, level, text);
+}
+
+void weir_kafka_client_say(const struct weir_kafka_client *kc, int level, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	say(&kc->log, level, fmt, ap);
+	va_end(ap);
 }
 
 /* librdkafka's own threads call this too. What goes wrong with connections comes through on_error as well, and a

@@ -60,6 +60,8 @@ void *weir_kafka_client_user(const struct weir_kafka_client *kc);
 void weir_kafka_client_destroy(struct weir_kafka_client *kc);
 rd_kafka_t *weir_kafka_client_handle(const struct weir_kafka_client *kc);
 const char *weir_kafka_client_brokers(const struct weir_kafka_client *kc);
+void weir_kafka_log_say(const struct weir_kafka_log *lg, int level, const char *fmt, ...)
+	WEIR_PRINTF(3, 4); /* NULL: nowhere */
 void weir_kafka_client_say(const struct weir_kafka_client *kc, int level, const char *fmt, ...) WEIR_PRINTF(3, 4);
 
 /* Waits until a broker answers. WEIR_E_CONF (a wrong password, CA or host name: waiting would not help) or, after

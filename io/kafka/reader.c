@@ -5,6 +5,7 @@
 
 #include "hotpath/core/mem.h"
 #include "io/kafka/client.h"
+#include "io/kafka/headers.h"
 
 enum { POLL_RECORDS = 1000, OFFSETS_MS = 10000, DOWN_MS_MAX = WEIR_KAFKA_WAIT_MS };
 
@@ -276,37 +277,6 @@ int64_t weir_kafka_reader_position(const struct weir_kafka_reader *rd, uint32_t 
 
 /* ---- records ---- */
 
-static void put_varint(struct weir_buf *b, int64_t n)
-{
-	for (uint64_t v = ((uint64_t)n << 1) ^ (uint64_t)(n >> 63);; v >>= 7) {
-		weir_buf_put_byte(b, (uint8_t)((v & 0x7f) | (v > 0x7f ? 0x80 : 0)));
-		if (v <= 0x7f)
-			return;
-	}
-}
-
-/* librdkafka gives headers decoded; weir keeps Kafka's own bytes. */
-static void encode_headers(struct weir_kafka_reader *rd, rd_kafka_message_t *m, struct weir_record *r)
-{
-	rd_kafka_headers_t *hs;
-	const char *name;
-	const void *value;
-	size_t bytes;
-	rd->headers.bytes = 0;
-	if (rd_kafka_message_headers(m, &hs) != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return;
-	for (size_t i = 0; rd_kafka_header_get_all(hs, i, &name, &value, &bytes) == RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
-		put_varint(&rd->headers, (int64_t)strlen(name));
-		weir_buf_put(&rd->headers, name, strlen(name));
-		put_varint(&rd->headers, value != NULL ? (int64_t)bytes : -1);
-		if (value != NULL)
-			weir_buf_put(&rd->headers, value, bytes);
-		r->header_count++;
-	}
-	r->headers = rd->headers.data;
-	r->headers_bytes = (uint32_t)rd->headers.bytes;
-}
-
 static void decode(struct weir_kafka_reader *rd, rd_kafka_message_t *m)
 {
 	struct weir_kafka_record *kr = &rd->record;
@@ -321,7 +291,7 @@ static void decode(struct weir_kafka_reader *rd, rd_kafka_message_t *m)
 	kr->r.key_bytes = (uint32_t)m->key_len;
 	kr->r.value = m->payload;
 	kr->r.value_bytes = (uint32_t)m->len;
-	encode_headers(rd, m, &kr->r);
+	weir_kafka_headers_encode(m, &rd->headers, &kr->r);
 }
 
 static void set_done(struct weir_kafka_reader *rd, uint32_t p, bool pause)

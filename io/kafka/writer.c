@@ -5,8 +5,10 @@
 
 #include "hotpath/core/mem.h"
 #include "io/kafka/client.h"
+#include "io/kafka/headers.h"
+#include "io/kafka/topic.h"
 
-enum { ADMIN_MS = 15000, POLL_EVERY = 1000 };
+enum { POLL_EVERY = 1000 };
 
 struct weir_kafka_writer {
 	struct weir_kafka_client *kc;
@@ -20,56 +22,6 @@ struct weir_kafka_writer {
 	char why[512];
 	rd_kafka_resp_err_t code;
 };
-
-/* ---- topics ---- */
-
-static enum weir_err topic_result(rd_kafka_event_t *ev, const char *topic, bool *created, struct weir_diag **dg)
-{
-	size_t n = 0;
-	if (rd_kafka_event_error(ev) != 0)
-		return weir_kafka_fail(dg, rd_kafka_event_error(ev), rd_kafka_event_error_string(ev), "making topic %s",
-				       topic);
-	const rd_kafka_topic_result_t **res =
-		rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(ev), &n);
-	rd_kafka_resp_err_t code = n == 1 ? rd_kafka_topic_result_error(res[0]) : RD_KAFKA_RESP_ERR_UNKNOWN;
-	*created = code == 0;
-	if (code == 0 || code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) /* by somebody else just now */
-		return WEIR_OK;
-	return weir_kafka_fail(dg, code, n == 1 ? rd_kafka_topic_result_error_string(res[0]) : NULL, "making topic %s",
-			       topic);
-}
-
-static enum weir_err create_topic(struct weir_kafka_writer *w, uint32_t partitions, struct weir_diag **dg)
-{
-	char why[512];
-	rd_kafka_t *rk = weir_kafka_client_handle(w->kc);
-	rd_kafka_NewTopic_t *nt = rd_kafka_NewTopic_new(w->topic, (int)partitions, -1, why, sizeof why);
-	if (nt == NULL)
-		return weir_diag_set(dg, WEIR_E_CONF, "making topic %s: %s", w->topic, why);
-	(void)rd_kafka_NewTopic_set_config(nt, "retention.ms", "-1");
-	rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(rk, RD_KAFKA_ADMIN_OP_CREATETOPICS);
-	(void)rd_kafka_AdminOptions_set_request_timeout(options, ADMIN_MS, why, sizeof why);
-	(void)rd_kafka_AdminOptions_set_operation_timeout(options, ADMIN_MS, why, sizeof why);
-	rd_kafka_queue_t *q = rd_kafka_queue_new(rk);
-	rd_kafka_CreateTopics(rk, &nt, 1, options, q);
-	rd_kafka_event_t *ev = rd_kafka_queue_poll(q, 2 * ADMIN_MS);
-	enum weir_err err =
-		ev != NULL ? topic_result(ev, w->topic, &w->created, dg)
-			   : weir_kafka_fail(dg, RD_KAFKA_RESP_ERR__TIMED_OUT, NULL, "making topic %s", w->topic);
-	rd_kafka_event_destroy(ev);
-	rd_kafka_queue_destroy(q);
-	rd_kafka_AdminOptions_destroy(options);
-	rd_kafka_NewTopic_destroy(nt);
-	/* The brokers tell each other of it in their own time. */
-	for (int64_t end = weir_kafka_now_ms() + WEIR_KAFKA_WAIT_MS; err == WEIR_OK && w->partitions == 0;) {
-		err = weir_kafka_client_partitions(w->kc, w->topic, &w->partitions, dg);
-		if (err == WEIR_OK && w->partitions == 0 && weir_kafka_now_ms() >= end)
-			err = weir_kafka_fail(dg, RD_KAFKA_RESP_ERR__TIMED_OUT, NULL, "waiting for topic %s", w->topic);
-		if (err == WEIR_OK && w->partitions == 0)
-			weir_kafka_client_poll(w->kc, 50);
-	}
-	return err;
-}
 
 /* ---- the producer ---- */
 
@@ -94,6 +46,8 @@ enum weir_err weir_kafka_writer_open(struct weir_kafka_writer **out, const struc
 				     const struct weir_kafka_write_spec *spec, const struct weir_kafka_log *lg,
 				     struct weir_diag **dg)
 {
+	/* Brokers delete by the records' own times, and replayed ones are old. */
+	static const struct weir_kafka_setting keep_all[] = {{"retention.ms", "-1"}, {NULL, NULL}};
 	struct weir_kafka_client *kc;
 	enum weir_err err = weir_kafka_client_create_writer(&kc, cf, on_delivery, lg, dg);
 	if (err != WEIR_OK)
@@ -105,7 +59,8 @@ enum weir_err weir_kafka_writer_open(struct weir_kafka_writer **out, const struc
 	if (err == WEIR_OK && w->partitions == 0 && spec->partitions == 0)
 		err = weir_diag_set(dg, WEIR_E_CONF, "no topic %s on %s", spec->topic, weir_kafka_client_brokers(kc));
 	if (err == WEIR_OK && w->partitions == 0)
-		err = create_topic(w, spec->partitions, dg);
+		err = weir_kafka_topic_create(kc, spec->topic, spec->partitions, keep_all, &w->created, &w->partitions,
+					      dg);
 	if (err == WEIR_OK) {
 		w->rkt = rd_kafka_topic_new(weir_kafka_client_handle(kc), spec->topic, NULL);
 		if (w->rkt == NULL)
@@ -174,48 +129,12 @@ enum weir_err weir_kafka_writer_flush(struct weir_kafka_writer *w, struct weir_d
 	return err;
 }
 
-static bool take_varint(const uint8_t **p, const uint8_t *end, int64_t *out)
-{
-	uint64_t v = 0;
-	for (uint32_t shift = 0; *p < end && shift < 64; shift += 7) {
-		uint8_t c = *(*p)++;
-		v |= (uint64_t)(c & 0x7f) << shift;
-		if (c < 0x80) {
-			*out = (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Kafka's bytes to librdkafka's list; NULL where they are malformed. */
-static rd_kafka_headers_t *decode_headers(const struct weir_out *r)
-{
-	const uint8_t *p = r->headers, *end = p + r->headers_bytes;
-	rd_kafka_headers_t *hs = rd_kafka_headers_new(r->header_count);
-	for (uint32_t i = 0; i < r->header_count; i++) {
-		int64_t name_bytes, bytes;
-		bool ok = take_varint(&p, end, &name_bytes) && name_bytes >= 0 && name_bytes <= end - p;
-		const uint8_t *name = p;
-		p += ok ? name_bytes : 0;
-		ok = ok && take_varint(&p, end, &bytes) && bytes >= -1 && bytes <= end - p;
-		if (!ok) {
-			rd_kafka_headers_destroy(hs);
-			return NULL;
-		}
-		(void)rd_kafka_header_add(hs, (const char *)name, name_bytes, bytes < 0 ? NULL : p,
-					  bytes < 0 ? 0 : bytes);
-		p += bytes < 0 ? 0 : bytes;
-	}
-	return hs;
-}
-
 enum weir_err weir_kafka_writer_put(struct weir_kafka_writer *w, int64_t partition, const struct weir_out *r,
 				    struct weir_diag **dg)
 {
 	rd_kafka_headers_t *hs = NULL;
 	enum weir_err err = check(w, dg);
-	if (err == WEIR_OK && r->header_count != 0 && (hs = decode_headers(r)) == NULL)
+	if (err == WEIR_OK && r->header_count != 0 && (hs = weir_kafka_headers_decode(r)) == NULL)
 		err = weir_diag_set(dg, WEIR_E_CORRUPT, "topic %s: a record's headers are malformed", w->topic);
 	while (err == WEIR_OK) {
 		rd_kafka_vu_t vus[8] = {

@@ -1,0 +1,33 @@
+/* changelog_reader.h: one partition of a changelog read back, committed records only, up to its uncommitted end as it
+ * is at the call. Included inside io/kafka/ (and tests) only. @thread: one owner */
+#ifndef WEIR_IO_KAFKA_CHANGELOG_READER_H
+#define WEIR_IO_KAFKA_CHANGELOG_READER_H
+
+#include "io/kafka/client.h"
+
+struct weir_changelog_reader_conf {
+	const struct weir_conf *cf;
+	const struct weir_kafka_log *log;
+	struct weir_kafka_client *admin; /* read_uncommitted; borrowed */
+	uint64_t keep_bytes_max;         /* how much is kept for a second read of the same partition right after */
+	const _Atomic bool *stop;
+};
+struct weir_changelog_reader;
+WEIR_MUST_CHECK enum weir_err weir_changelog_reader_create(struct weir_changelog_reader **out,
+							   const struct weir_changelog_reader_conf *conf,
+							   struct weir_diag **dg);
+void weir_changelog_reader_destroy(struct weir_changelog_reader *cr); /* NULL is fine */
+/* As read in checkpoint/changelog.h. Waits, while transactions of others are unfinished below the end, open_ms at most
+ * (then WEIR_E_UNAVAILABLE), and for brokers without a bound; says what for every 10 s. */
+WEIR_MUST_CHECK enum weir_err
+weir_changelog_reader_read(struct weir_changelog_reader *cr, const char *topic, uint32_t partition, int64_t open_ms,
+			   enum weir_err (*each)(void *ctx, const struct weir_record *r, struct weir_diag **dg),
+			   void *ctx, struct weir_diag **dg);
+/* Whether the record at offset is there for readers of committed records: after a commit in doubt. */
+WEIR_MUST_CHECK enum weir_err weir_changelog_reader_probe(struct weir_changelog_reader *cr, const char *topic,
+							  uint32_t partition, int64_t offset, int64_t open_ms,
+							  bool *committed, struct weir_diag **dg);
+/* Forgets what is kept for a second read. */
+void weir_changelog_reader_forget(struct weir_changelog_reader *cr);
+
+#endif

@@ -1,0 +1,483 @@
+/* transaction.c: begins, fills and commits transactions; classifies errors; replaces handles (transaction.h).
+ * @thread snap, init; delivery reports come on it too, out of polls. */
+#include "io/kafka/transaction.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hotpath/core/mem.h"
+#include "io/kafka/headers.h"
+
+enum {
+	INIT_MS = 2500,     /* one call of init_transactions, between looks at stop */
+	SAY_MS = 10000,     /* how often a wait is explained */
+	OFFSETS_MS = 10000, /* librdkafka does not keep to it while the group's coordinator is away */
+	ABORT_MS = 5000,
+	TIMEOUT_MS_MAX = 900000, /* brokers' transaction.max.timeout.ms */
+	POLL_EVERY = 1000,
+	MINUTE_MS = 60000,
+	FATAL_REBUILDS_MAX = 3, /* in a minute */
+	OTHER_REBUILDS_MAX = 10,
+	BACKOFF_MS = 100,
+	BACKOFF_MS_MAX = 5000
+};
+
+struct weir_txn {
+	struct weir_txn_conf conf;
+	char *id;
+	struct weir_kafka_client *kc;
+	char **topics;
+	rd_kafka_topic_t **rkts; /* of the handle */
+	uint32_t topic_count;
+	bool open;
+	int64_t open_ms; /* when it was begun */
+	uint64_t put, polled;
+	rd_kafka_resp_err_t refused; /* the first record that was not taken */
+	/* The last acknowledged record of the transaction. */
+	bool last_known;
+	int32_t last_partition;
+	int64_t last_offset;
+	uint32_t last_topic;
+	/* Rebuilds: their times, the last ones first in a ring. */
+	int64_t fatal_ms[FATAL_REBUILDS_MAX], other_ms[OTHER_REBUILDS_MAX];
+	uint32_t fatal_count, other_count;
+	int64_t backoff_ms;
+	int64_t rebuilt_ms;
+};
+
+/* ---- errors ---- */
+
+enum weir_txn_result weir_txn_judge(rd_kafka_resp_err_t code)
+{
+	switch ((int)code) {
+	case RD_KAFKA_RESP_ERR_NO_ERROR:
+		return WEIR_TXN_OK;
+	case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
+	case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
+	case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
+		return WEIR_TXN_FENCED;
+	/* A topic that a broker does not know yet, or a name server's moment. */
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+	case RD_KAFKA_RESP_ERR__RESOLVE:
+	case RD_KAFKA_RESP_ERR_INVALID_REQUEST:
+	case RD_KAFKA_RESP_ERR__INVALID_ARG:
+		return WEIR_TXN_REBUILD;
+	case RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE:
+		return WEIR_TXN_STOP;
+	default:
+		break;
+	}
+	enum weir_err err = weir_kafka_err(code);
+	return err == WEIR_E_CONF || err == WEIR_E_RECORD ? WEIR_TXN_STOP : WEIR_TXN_REBUILD;
+}
+
+/* Coordinators do not say whether a time-out or a twin fenced us; the clock does. */
+static bool is_late(const struct weir_txn *tx, rd_kafka_resp_err_t code)
+{
+	bool over = tx->open && weir_kafka_now_ms() - tx->open_ms >= tx->conf.timeout_ms;
+	return over || code == RD_KAFKA_RESP_ERR__TIMED_OUT || code == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT ||
+	       code == RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE;
+}
+
+static enum weir_txn_result trouble(struct weir_txn *tx, const char *what, rd_kafka_resp_err_t code, const char *text,
+				    struct weir_txn_trouble *why)
+{
+	char fatal_text[256] = "";
+	rd_kafka_resp_err_t fatal =
+		rd_kafka_fatal_error(weir_kafka_client_handle(tx->kc), fatal_text, sizeof fatal_text);
+	/* The first refusal is the cause, what comes behind only says that there was one. */
+	if (fatal != 0) {
+		code = fatal;
+		text = fatal_text;
+	} else if (tx->refused != 0 && weir_txn_judge(code) == WEIR_TXN_REBUILD) {
+		code = tx->refused;
+		text = rd_kafka_err2str(code);
+	}
+	memset(why, 0, sizeof *why);
+	why->code = code;
+	why->fatal = fatal != 0;
+	why->late = is_late(tx, code);
+	why->awaited = weir_kafka_err_is_retriable(code);
+	why->result = weir_txn_judge(code);
+	snprintf(why->text, sizeof why->text, "%s: %s", what, text != NULL && *text ? text : rd_kafka_err2str(code));
+	return why->result;
+}
+
+static enum weir_txn_result trouble_of(struct weir_txn *tx, const char *what, rd_kafka_error_t *e,
+				       struct weir_txn_trouble *why)
+{
+	enum weir_txn_result res = trouble(tx, what, rd_kafka_error_code(e), rd_kafka_error_string(e), why);
+	rd_kafka_error_destroy(e);
+	return res;
+}
+
+/* ---- the handle ---- */
+
+static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
+{
+	struct weir_txn *tx = weir_kafka_client_user(opaque);
+	(void)rk;
+	if (m->err == 0) {
+		tx->last_known = m->offset >= 0;
+		tx->last_partition = m->partition;
+		tx->last_offset = m->offset;
+		tx->last_topic = (uint32_t)(uintptr_t)m->_private;
+		return;
+	}
+	bool purged = m->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE || m->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
+	if (tx->refused == 0 && !purged)
+		tx->refused = m->err;
+}
+
+static enum weir_err open_handle(struct weir_txn *tx, struct weir_diag **dg)
+{
+	char timeout[24], message[24];
+	/* A record may not outlive its transaction, else librdkafka refuses the configuration. */
+	snprintf(timeout, sizeof timeout, "%lld", (long long)tx->conf.timeout_ms);
+	snprintf(message, sizeof message, "%lld", (long long)(tx->conf.timeout_ms - tx->conf.timeout_ms / 10));
+	const struct weir_kafka_setting extra[] = {{"retry.backoff.ms", "10"}, {"linger.ms", "5"}, {NULL, NULL}};
+	const struct weir_kafka_setting forced[] = {{"transactional.id", tx->id},
+						    {"transaction.timeout.ms", timeout},
+						    {"message.timeout.ms", message},
+						    {NULL, NULL}};
+	tx->open = false;
+	tx->refused = 0;
+	tx->last_known = false;
+	return weir_kafka_client_create_producer(&tx->kc, tx->conf.cf, extra, forced, on_delivery, tx, tx->conf.log,
+						 dg);
+}
+
+static void close_handle(struct weir_txn *tx)
+{
+	if (tx->kc == NULL)
+		return;
+	(void)rd_kafka_purge(weir_kafka_client_handle(tx->kc), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+	for (uint32_t i = 0; i < tx->topic_count; i++)
+		if (tx->rkts[i] != NULL) {
+			rd_kafka_topic_destroy(tx->rkts[i]);
+			tx->rkts[i] = NULL;
+		}
+	weir_kafka_client_destroy(tx->kc);
+	tx->kc = NULL;
+	tx->open = false;
+}
+
+enum weir_err weir_txn_create(struct weir_txn **out, const struct weir_txn_conf *conf, struct weir_diag **dg)
+{
+	struct weir_txn *tx = weir_xcalloc(1, sizeof *tx);
+	tx->conf = *conf;
+	tx->id = weir_xstrdup(conf->id);
+	enum weir_err err = open_handle(tx, dg);
+	if (err != WEIR_OK) {
+		weir_txn_destroy(tx);
+		return err;
+	}
+	*out = tx;
+	return WEIR_OK;
+}
+
+void weir_txn_destroy(struct weir_txn *tx)
+{
+	if (tx == NULL)
+		return;
+	if (tx->kc != NULL && tx->open)
+		(void)weir_txn_abort(tx);
+	close_handle(tx);
+	for (uint32_t i = 0; i < tx->topic_count; i++)
+		free(tx->topics[i]);
+	free(tx->topics);
+	free(tx->rkts);
+	free(tx->id);
+	free(tx);
+}
+
+static bool stopped(const struct weir_txn *tx)
+{
+	return tx->conf.stop != NULL && atomic_load_explicit(tx->conf.stop, memory_order_relaxed);
+}
+
+/* The handle's topics. The first record to a topic that the handle has never seen would wait for a second. */
+static enum weir_err know_topic(struct weir_txn *tx, uint32_t i, struct weir_diag **dg)
+{
+	if (tx->topics[i] == NULL || tx->rkts[i] != NULL)
+		return WEIR_OK;
+	tx->rkts[i] = rd_kafka_topic_new(weir_kafka_client_handle(tx->kc), tx->topics[i], NULL);
+	if (tx->rkts[i] == NULL)
+		return weir_kafka_fail(dg, rd_kafka_last_error(), NULL, "topic %s", tx->topics[i]);
+	const struct rd_kafka_metadata *md;
+	if (rd_kafka_metadata(weir_kafka_client_handle(tx->kc), 0, tx->rkts[i], &md, 2000) == 0)
+		rd_kafka_metadata_destroy(md);
+	return WEIR_OK;
+}
+
+/* One call; *again: it timed out and is to be called again. */
+static enum weir_err init_once(struct weir_txn *tx, bool *again, struct weir_txn_trouble *why, struct weir_diag **dg)
+{
+	*again = false;
+	rd_kafka_error_t *e = rd_kafka_init_transactions(weir_kafka_client_handle(tx->kc), INIT_MS);
+	if (e == NULL)
+		return WEIR_OK;
+	bool fatal = rd_kafka_error_is_fatal(e) != 0, retriable = rd_kafka_error_is_retriable(e) != 0;
+	enum weir_txn_result res = trouble_of(tx, "init_transactions", e, why);
+	if (res == WEIR_TXN_STOP)
+		return weir_kafka_fail(dg, why->code, why->text, "transactional id %s", tx->id);
+	*again = retriable && !fatal;
+	return *again ? weir_kafka_client_check(tx->kc, dg) : WEIR_E_IO;
+}
+
+static enum weir_err init(struct weir_txn *tx, int64_t wait_ms, struct weir_txn_trouble *why, struct weir_diag **dg)
+{
+	int64_t began = weir_kafka_now_ms(), said = began;
+	enum weir_err err = WEIR_OK;
+	for (bool again = true; again && err == WEIR_OK;) {
+		err = init_once(tx, &again, why, dg);
+		if (err != WEIR_OK || !again)
+			break;
+		int64_t now = weir_kafka_now_ms();
+		if (stopped(tx))
+			err = weir_diag_set(dg, WEIR_E_STOPPED,
+					    "stopped while waiting for the transaction coordinator");
+		else if (wait_ms >= 0 && now - began >= wait_ms)
+			err = weir_kafka_fail(dg, RD_KAFKA_RESP_ERR__TIMED_OUT, why->text, "transactional id %s",
+					      tx->id);
+		else if (now - said >= SAY_MS) {
+			said = now;
+			weir_kafka_client_say(tx->kc, 4, "still waiting for the transaction coordinator at %s (%s)",
+					      weir_kafka_client_brokers(tx->kc), why->text);
+		}
+	}
+	for (uint32_t i = 0; i < tx->topic_count && err == WEIR_OK; i++)
+		err = know_topic(tx, i, dg);
+	return err;
+}
+
+static bool too_often(int64_t *ring, uint32_t size, uint32_t *count)
+{
+	int64_t now = weir_kafka_now_ms();
+	bool full = *count >= size && now - ring[*count % size] < MINUTE_MS;
+	ring[(*count)++ % size] = now;
+	return full;
+}
+
+/* Whether to give up: fatal errors that were no time-outs, others that do not pass by waiting. */
+static bool give_up(struct weir_txn *tx, const struct weir_txn_trouble *why)
+{
+	if (why->late || (why->awaited && !why->fatal))
+		return false;
+	return why->fatal ? too_often(tx->fatal_ms, FATAL_REBUILDS_MAX - 1, &tx->fatal_count)
+			  : too_often(tx->other_ms, OTHER_REBUILDS_MAX, &tx->other_count);
+}
+
+static void back_off(struct weir_txn *tx)
+{
+	int64_t now = weir_kafka_now_ms();
+	if (now - tx->rebuilt_ms > MINUTE_MS)
+		tx->backoff_ms = 0;
+	tx->rebuilt_ms = now;
+	for (int64_t end = now + tx->backoff_ms; !stopped(tx) && weir_kafka_now_ms() < end;)
+		weir_kafka_client_poll(tx->kc, 50);
+	tx->backoff_ms = tx->backoff_ms == 0 ? BACKOFF_MS : tx->backoff_ms * 2;
+	tx->backoff_ms = tx->backoff_ms > BACKOFF_MS_MAX ? BACKOFF_MS_MAX : tx->backoff_ms;
+}
+
+enum weir_err weir_txn_start(struct weir_txn *tx, int64_t wait_ms, struct weir_diag **dg)
+{
+	struct weir_txn_trouble why = {0};
+	enum weir_err err = init(tx, wait_ms, &why, dg);
+	if (err != WEIR_OK && why.result == WEIR_TXN_REBUILD && why.fatal)
+		return weir_txn_rebuild(tx, &why, dg);
+	return err;
+}
+
+enum weir_err weir_txn_rebuild(struct weir_txn *tx, const struct weir_txn_trouble *first, struct weir_diag **dg)
+{
+	struct weir_txn_trouble why = *first;
+	for (;;) {
+		if (give_up(tx, &why))
+			return weir_diag_set(dg, WEIR_E_IO,
+					     "transactions of %s fail again and again: %s. Does another program use "
+					     "this transactional id?",
+					     tx->id, why.text);
+		if (why.late && tx->conf.timeout_ms < TIMEOUT_MS_MAX) {
+			tx->conf.timeout_ms *= 2;
+			if (tx->conf.timeout_ms > TIMEOUT_MS_MAX)
+				tx->conf.timeout_ms = TIMEOUT_MS_MAX;
+		}
+		weir_kafka_client_say(tx->kc, 4, "transaction of %s: %s; starting over", tx->id, why.text);
+		back_off(tx);
+		close_handle(tx);
+		enum weir_err err = open_handle(tx, dg);
+		if (err != WEIR_OK)
+			return err;
+		memset(&why, 0, sizeof why);
+		struct weir_diag *said = NULL;
+		err = init(tx, -1, &why, &said);
+		if (err == WEIR_OK || !why.fatal || why.result != WEIR_TXN_REBUILD || said != NULL) {
+			if (err != WEIR_OK)
+				(void)weir_diag_set(dg, err, "%s", said != NULL ? weir_diag_text(said) : why.text);
+			weir_diag_destroy(said);
+			return err;
+		}
+	}
+}
+
+enum weir_err weir_txn_topic(struct weir_txn *tx, uint32_t number, const char *name, struct weir_diag **dg)
+{
+	if (number >= tx->topic_count) {
+		tx->topics = weir_xrealloc(tx->topics, (number + 1) * sizeof *tx->topics);
+		tx->rkts = weir_xrealloc(tx->rkts, (number + 1) * sizeof *tx->rkts);
+		for (; tx->topic_count <= number; tx->topic_count++) {
+			tx->topics[tx->topic_count] = NULL;
+			tx->rkts[tx->topic_count] = NULL;
+		}
+	}
+	tx->topics[number] = weir_xstrdup(name);
+	return know_topic(tx, number, dg);
+}
+
+/* ---- transactions ---- */
+
+static enum weir_txn_result begin(struct weir_txn *tx, struct weir_txn_trouble *why)
+{
+	if (tx->open)
+		return WEIR_TXN_OK;
+	tx->refused = 0;
+	tx->last_known = false;
+	rd_kafka_error_t *e = rd_kafka_begin_transaction(weir_kafka_client_handle(tx->kc));
+	if (e != NULL)
+		return trouble_of(tx, "begin_transaction", e, why);
+	tx->open = true;
+	tx->open_ms = weir_kafka_now_ms();
+	return WEIR_TXN_OK;
+}
+
+static rd_kafka_resp_err_t produce(struct weir_txn *tx, const struct weir_frame *f, int flags)
+{
+	const struct weir_out *r = &f->r;
+	rd_kafka_topic_t *rkt = tx->rkts[f->topic];
+	void *opaque = (void *)(uintptr_t)f->topic;
+	if (r->timestamp <= 0 && r->header_count == 0) {
+		int res = rd_kafka_produce(rkt, (int32_t)f->partition, flags, (void *)(uintptr_t)r->value.data,
+					   r->value.bytes, r->key.data, r->key.bytes, opaque);
+		return res == 0 ? RD_KAFKA_RESP_ERR_NO_ERROR : rd_kafka_last_error();
+	}
+	rd_kafka_vu_t vus[8] = {
+		{.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = rkt},
+		{.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = (int32_t)f->partition},
+		{.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = flags},
+		{.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = opaque},
+		{.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)(uintptr_t)r->key.data, r->key.bytes}},
+		{.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {(void *)(uintptr_t)r->value.data, r->value.bytes}},
+	};
+	size_t n = 6;
+	rd_kafka_headers_t *hs = NULL;
+	if (r->header_count != 0 && (hs = weir_kafka_headers_decode(r)) == NULL)
+		return RD_KAFKA_RESP_ERR_INVALID_RECORD;
+	if (r->timestamp > 0)
+		vus[n++] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_TIMESTAMP, .u.i64 = r->timestamp};
+	if (hs != NULL)
+		vus[n++] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = hs};
+	rd_kafka_error_t *e = rd_kafka_produceva(weir_kafka_client_handle(tx->kc), vus, n);
+	if (e == NULL)
+		return RD_KAFKA_RESP_ERR_NO_ERROR;
+	rd_kafka_resp_err_t code = rd_kafka_error_code(e);
+	rd_kafka_error_destroy(e);
+	if (hs != NULL)
+		rd_kafka_headers_destroy(hs);
+	return code;
+}
+
+enum weir_txn_result weir_txn_put(struct weir_txn *tx, const struct weir_frame *f, bool copy,
+				  struct weir_txn_trouble *why)
+{
+	enum weir_txn_result res = begin(tx, why);
+	if (res != WEIR_TXN_OK)
+		return res;
+	for (;;) {
+		rd_kafka_resp_err_t code = produce(tx, f, copy ? RD_KAFKA_MSG_F_COPY : 0);
+		if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+			break;
+		if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+			char what[300];
+			snprintf(what, sizeof what, "writing topic %s, a record of %zu bytes", tx->topics[f->topic],
+				 f->r.key.bytes + f->r.value.bytes);
+			return trouble(tx, what, code, NULL, why);
+		}
+		/* Not for ever: what is queued is taken, or fails by message.timeout.ms. */
+		weir_kafka_client_poll(tx->kc, 100);
+		if (tx->refused != 0)
+			return trouble(tx, "writing", tx->refused, NULL, why);
+	}
+	if (++tx->put % POLL_EVERY == 0)
+		weir_kafka_client_poll(tx->kc, 0);
+	return WEIR_TXN_OK;
+}
+
+void weir_txn_poll(struct weir_txn *tx)
+{
+	weir_kafka_client_poll(tx->kc, 0);
+}
+
+enum weir_txn_result weir_txn_send_offsets(struct weir_txn *tx, const rd_kafka_topic_partition_list_t *offsets,
+					   rd_kafka_t *member, struct weir_txn_trouble *why)
+{
+	enum weir_txn_result res = begin(tx, why);
+	if (res != WEIR_TXN_OK)
+		return res;
+	rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata(member);
+	if (group == NULL)
+		return trouble(tx, "the consumer group", RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID, NULL, why);
+	rd_kafka_error_t *e =
+		rd_kafka_send_offsets_to_transaction(weir_kafka_client_handle(tx->kc), offsets, group, OFFSETS_MS);
+	rd_kafka_consumer_group_metadata_destroy(group);
+	return e != NULL ? trouble_of(tx, "sending offsets to the transaction", e, why) : WEIR_TXN_OK;
+}
+
+enum weir_txn_result weir_txn_commit(struct weir_txn *tx, bool *doubt, struct weir_txn_trouble *why)
+{
+	*doubt = false;
+	if (!tx->open)
+		return WEIR_TXN_OK;
+	rd_kafka_error_t *e = rd_kafka_commit_transaction(weir_kafka_client_handle(tx->kc), (int)tx->conf.timeout_ms);
+	if (e != NULL) {
+		*doubt = true;
+		return trouble_of(tx, "committing a transaction", e, why);
+	}
+	tx->open = false;
+	return WEIR_TXN_OK;
+}
+
+bool weir_txn_abort(struct weir_txn *tx)
+{
+	if (!tx->open)
+		return true;
+	rd_kafka_error_t *e = rd_kafka_abort_transaction(weir_kafka_client_handle(tx->kc), ABORT_MS);
+	if (e != NULL) {
+		rd_kafka_error_destroy(e);
+		return false;
+	}
+	tx->open = false;
+	return true;
+}
+
+bool weir_txn_is_open(const struct weir_txn *tx)
+{
+	return tx->open;
+}
+
+int64_t weir_txn_timeout_ms(const struct weir_txn *tx)
+{
+	return tx->conf.timeout_ms;
+}
+
+bool weir_txn_last_record(const struct weir_txn *tx, uint32_t *topic, uint32_t *partition, int64_t *offset)
+{
+	if (!tx->last_known)
+		return false;
+	*topic = tx->last_topic;
+	*partition = (uint32_t)tx->last_partition;
+	*offset = tx->last_offset;
+	return true;
+}
