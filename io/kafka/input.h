@@ -30,7 +30,9 @@ struct weir_kafka_scan {
 	enum weir_startup bound;     /* LATEST: the read_committed end found at open; TIMESTAMP, OFFSETS as given */
 	int64_t bound_ts;
 	const char *bound_offsets;
-	bool read_uncommitted;
+	bool bound_from_group; /* scan.bounded.mode = group-offsets: bound counts only where the group has no offset */
+	bool read_uncommitted; /* of all scans or of none: it is the consumer's */
+	bool headers_unused;   /* nobody reads headers, dead letters and late.topic included: records come without */
 };
 struct weir_kafka_input_spec {
 	const char *group; /* application id; also for consumers that join no group */
@@ -75,9 +77,10 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_input_serve(struct weir_kafka_input *in
 /* The state as last seen, without serving. peek and take of the streams serve the queue too and may change it. */
 enum weir_kafka_group_state weir_kafka_input_state(const struct weir_kafka_input *in);
 bool weir_kafka_input_owned(const struct weir_kafka_input *in, uint32_t scan, uint32_t p);
-/* Committed offset of every owned partition and the epoch its metadata carries, by scan and partition; -1 and 0 where
- * the group has none. Waits while a transaction of somebody is pending there (UNSTABLE_OFFSET_COMMIT). metadata that is
- * no number of ours: epoch 0. */
+/* Committed offset of every owned partition and the epoch its metadata carries (a decimal number), into the caller's
+ * arrays offset[scan][p] and epoch[scan][p]; -1 and 0 where the group has none or p is not owned, epoch 0 where
+ * metadata is no number. Waits while a transaction of somebody is pending there (UNSTABLE_OFFSET_COMMIT).
+ * WEIR_E_UNAVAILABLE: the group rebalanced meanwhile, state() says how. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_committed(struct weir_kafka_input *in, int64_t **offset /* [scan][p] */,
 							 uint64_t **epoch, struct weir_diag **dg);
 /* Reading starts: each owned partition at its seek, else where the startup mode says. ASSIGNED -> RUNNING. */

@@ -1,0 +1,402 @@
+/* group.c: the life of a group member (input.h): what the rebalance callback hears and how it is answered, the group's
+ * committed offsets, and waiting for brokers that went away. @thread init and io
+ *
+ * An assignment is answered at once with nothing to fetch, so that the group is stable while state is restored; begin
+ * assigns the partitions with their offsets: once in a generation, so that nothing is fetched that is thrown away, and
+ * librdkafka never asks for offsets by itself. A revocation waits for its answer until release. */
+#include <stdlib.h>
+
+#include "io/kafka/member.h"
+
+enum { CHECK_MS = 500, DOWN_SAY_MS = 10000, PROBE_MS = 200, COMMITTED_TRY_MS = 2000, DOUBT_MS = 10000 };
+
+static bool stopped(const struct weir_kafka_input *in)
+{
+	return in->stop != NULL && atomic_load_explicit(in->stop, memory_order_relaxed);
+}
+
+static bool part_is_held(const struct weir_kafka_input *in, const struct weir_kafka_part *pt)
+{
+	return in->paused || in->held || pt->done;
+}
+
+static rd_kafka_topic_partition_t *list_add(const struct weir_kafka_input *in, rd_kafka_topic_partition_list_t *list,
+					    const struct weir_kafka_part *pt)
+{
+	return rd_kafka_topic_partition_list_add(list, in->topics[pt->topic].name, (int32_t)pt->number);
+}
+
+static enum weir_err assign(struct weir_kafka_input *in, const rd_kafka_topic_partition_list_t *list,
+			    struct weir_diag **dg)
+{
+	rd_kafka_resp_err_t code = rd_kafka_assign(in->rk, list);
+	return code == 0 ? WEIR_OK : weir_kafka_fail(dg, code, NULL, "group %s: taking partitions", in->group);
+}
+
+/* ---- the callback ---- */
+
+static void own(struct weir_kafka_input *in, const rd_kafka_topic_partition_t *tp)
+{
+	for (uint32_t t = 0; t < in->topic_count; t++) {
+		if (strcmp(in->topics[t].name, tp->topic) != 0)
+			continue;
+		if (tp->partition >= 0 && (uint32_t)tp->partition < in->topics[t].part_count)
+			in->parts[in->topics[t].part_base + (uint32_t)tp->partition].owned = true;
+		else
+			(void)weir_diag_set(&in->broken, WEIR_E_CONF,
+					    "topic %s had %u partitions when reading began and has more now: start "
+					    "again",
+					    tp->topic, in->topics[t].part_count);
+		return;
+	}
+	/* Another member of the group subscribes to other topics: range hands out only what a member asked for. */
+	weir_kafka_client_say(in->kc, 4, "group %s gave a partition of topic %s, which is not read here", in->group,
+			      tp->topic);
+}
+
+/* Forgets the assignment and what was read ahead of it. */
+static void disown(struct weir_kafka_input *in)
+{
+	for (uint32_t p = 0; p < in->part_count; p++) {
+		struct weir_kafka_part *pt = &in->parts[p];
+		weir_kafka_unit_drop(in, pt);
+		pt->owned = pt->done = pt->assigned = pt->told_hold = false;
+		pt->seek = pt->committed = -1;
+	}
+	in->held = in->fresh = in->committed_known = false;
+}
+
+static void own_all(struct weir_kafka_input *in)
+{
+	disown(in);
+	for (uint32_t p = 0; p < in->part_count; p++)
+		in->parts[p].owned = true;
+	in->state = WEIR_GROUP_ASSIGNED;
+}
+
+static void on_assign(struct weir_kafka_input *in, const rd_kafka_topic_partition_list_t *parts)
+{
+	rd_kafka_topic_partition_list_t *none = rd_kafka_topic_partition_list_new(1);
+	disown(in);
+	for (int i = 0; i < parts->cnt; i++)
+		own(in, &parts->elems[i]);
+	(void)rd_kafka_assign(in->rk, none);
+	rd_kafka_topic_partition_list_destroy(none);
+	in->leaving = in->unanswered = false;
+	in->state = WEIR_GROUP_ASSIGNED;
+}
+
+static void on_revoke(struct weir_kafka_input *in)
+{
+	if (in->leaving || in->state == WEIR_GROUP_JOINING) {
+		(void)rd_kafka_assign(in->rk, NULL);
+		in->leaving = false;
+		return;
+	}
+	in->unanswered = true;
+	in->state = rd_kafka_assignment_lost(in->rk) ? WEIR_GROUP_LOST : WEIR_GROUP_REVOKED;
+}
+
+void weir_kafka_group_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *parts,
+				   void *opaque)
+{
+	struct weir_kafka_input *in = weir_kafka_client_user(opaque);
+	if (in->closing) {
+		(void)rd_kafka_assign(rk, NULL);
+	} else if (err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+		on_assign(in, parts);
+	} else if (err == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
+		on_revoke(in);
+	} else {
+		weir_kafka_client_say(in->kc, 4, "group %s: %s", in->group, rd_kafka_err2str(err));
+		(void)rd_kafka_assign(rk, NULL);
+		if (in->state != WEIR_GROUP_JOINING)
+			in->state = WEIR_GROUP_LOST;
+	}
+}
+
+void weir_kafka_group_hold(struct weir_kafka_input *in)
+{
+	rd_kafka_topic_partition_list_t *hold = rd_kafka_topic_partition_list_new((int)in->part_count);
+	rd_kafka_topic_partition_list_t *let_go = rd_kafka_topic_partition_list_new((int)in->part_count);
+	for (uint32_t p = 0; p < in->part_count; p++) {
+		struct weir_kafka_part *pt = &in->parts[p];
+		bool want = part_is_held(in, pt);
+		/* Resuming what was never paused rewinds it before 2.4.0. */
+		if (!pt->assigned || pt->told_hold == want)
+			continue;
+		(void)list_add(in, want ? hold : let_go, pt);
+		pt->told_hold = want;
+	}
+	if (hold->cnt != 0)
+		(void)rd_kafka_pause_partitions(in->rk, hold);
+	if (let_go->cnt != 0)
+		(void)rd_kafka_resume_partitions(in->rk, let_go);
+	rd_kafka_topic_partition_list_destroy(hold);
+	rd_kafka_topic_partition_list_destroy(let_go);
+}
+
+/* ---- joining, answering ---- */
+
+enum weir_err weir_kafka_input_join(struct weir_kafka_input *in, struct weir_diag **dg)
+{
+	if (!in->is_member) {
+		own_all(in);
+		return WEIR_OK;
+	}
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)in->topic_count);
+	for (uint32_t t = 0; t < in->topic_count; t++)
+		rd_kafka_topic_partition_list_add(list, in->topics[t].name, RD_KAFKA_PARTITION_UA);
+	rd_kafka_resp_err_t code = rd_kafka_subscribe(in->rk, list);
+	rd_kafka_topic_partition_list_destroy(list);
+	in->state = WEIR_GROUP_JOINING;
+	return code == 0 ? WEIR_OK : weir_kafka_fail(dg, code, NULL, "joining group %s", in->group);
+}
+
+static int64_t start_of(const struct weir_kafka_input *in, const struct weir_kafka_part *pt)
+{
+	if (pt->seek >= 0)
+		return pt->seek;
+	return in->streams[pt->scan].from_group && pt->committed >= 0 ? pt->committed : pt->first;
+}
+
+/* The group's offsets for partitions that begin there, if not asked for before. */
+static enum weir_err ask_committed(struct weir_kafka_input *in, struct weir_diag **dg)
+{
+	bool need = false;
+	for (uint32_t p = 0; p < in->part_count && !in->committed_known; p++)
+		need |= in->parts[p].owned && in->parts[p].seek < 0 && in->streams[in->parts[p].scan].from_group;
+	if (!need)
+		return WEIR_OK;
+	return weir_kafka_group_ask(in, false, dg);
+}
+
+/* An offset somebody wrote down is only looked at where it is used: later runs go on elsewhere. */
+static enum weir_err check_given(struct weir_kafka_input *in, struct weir_diag **dg)
+{
+	enum weir_err err = WEIR_OK;
+	for (uint32_t p = 0; err == WEIR_OK && p < in->part_count; p++) {
+		const struct weir_kafka_part *pt = &in->parts[p];
+		if (!pt->owned || !pt->first_given || start_of(in, pt) != pt->first)
+			continue;
+		if (!in->fresh)
+			err = weir_kafka_start_refresh(in, false, dg);
+		if (err == WEIR_OK)
+			err = weir_kafka_start_check(in, pt, pt->first, dg);
+	}
+	return err;
+}
+
+enum weir_err weir_kafka_input_begin(struct weir_kafka_input *in, struct weir_diag **dg)
+{
+	WEIR_ASSERT(in->state == WEIR_GROUP_ASSIGNED);
+	enum weir_err err = ask_committed(in, dg);
+	if (err == WEIR_OK)
+		err = check_given(in, dg);
+	if (err != WEIR_OK)
+		return err;
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)in->part_count);
+	for (uint32_t p = 0; p < in->part_count; p++) {
+		struct weir_kafka_part *pt = &in->parts[p];
+		if (!pt->owned)
+			continue;
+		pt->first = pt->next = start_of(in, pt);
+		pt->done = pt->next >= pt->bound;
+		pt->told_hold = pt->at_end = false;
+		pt->assigned = !pt->done;
+		if (pt->assigned)
+			list_add(in, list, pt)->offset = pt->next;
+	}
+	err = assign(in, list, dg);
+	rd_kafka_topic_partition_list_destroy(list);
+	if (err != WEIR_OK)
+		return err;
+	in->state = WEIR_GROUP_RUNNING;
+	in->dry = false;
+	if (in->paused)
+		weir_kafka_group_hold(in);
+	return WEIR_OK;
+}
+
+enum weir_err weir_kafka_input_release(struct weir_kafka_input *in, struct weir_diag **dg)
+{
+	disown(in);
+	enum weir_err err = assign(in, NULL, dg);
+	in->unanswered = false;
+	in->state = WEIR_GROUP_JOINING;
+	if (!in->is_member)
+		own_all(in);
+	return err;
+}
+
+enum weir_err weir_kafka_input_rejoin(struct weir_kafka_input *in, struct weir_diag **dg)
+{
+	bool unanswered = in->unanswered;
+	enum weir_err err = weir_kafka_input_release(in, dg);
+	if (err != WEIR_OK || !in->is_member)
+		return err;
+	/* A revocation that was heard is answered by now; else leaving brings one. */
+	in->leaving = !unanswered;
+	rd_kafka_resp_err_t code = rd_kafka_unsubscribe(in->rk);
+	if (code != 0)
+		return weir_kafka_fail(dg, code, NULL, "leaving group %s", in->group);
+	return weir_kafka_input_join(in, dg);
+}
+
+/* ---- committed offsets ---- */
+
+/* The epoch in an offset's metadata: a decimal number and nothing else. */
+static uint64_t parse_epoch(const void *metadata, size_t bytes)
+{
+	const char *text = metadata;
+	uint64_t n = 0;
+	for (size_t i = 0; i < bytes; i++)
+		if (text[i] < '0' || text[i] > '9' || __builtin_mul_overflow(n, UINT64_C(10), &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(text[i] - '0'), &n))
+			return 0;
+	return n;
+}
+
+/* One try: a code that is retriable for "not now". */
+static enum weir_err try_committed(struct weir_kafka_input *in, rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list,
+				   bool *again, struct weir_diag **dg)
+{
+	rd_kafka_resp_err_t code = rd_kafka_committed(rk, list, COMMITTED_TRY_MS);
+	for (int i = 0; code == 0 && i < list->cnt; i++)
+		code = list->elems[i].err;
+	*again = code != 0 && weir_kafka_err_is_retriable(code);
+	return code == 0 || *again ? WEIR_OK : weir_kafka_fail(dg, code, NULL, "offsets of group %s", in->group);
+}
+
+static rd_kafka_topic_partition_list_t *list_of(const struct weir_kafka_input *in, bool all)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)in->part_count);
+	for (uint32_t p = 0; p < in->part_count; p++)
+		if (all || in->parts[p].owned)
+			(void)list_add(in, list, &in->parts[p]);
+	return list;
+}
+
+static void note_committed(struct weir_kafka_input *in, const rd_kafka_topic_partition_list_t *list, bool all)
+{
+	int i = 0; /* the list is in the order of parts */
+	for (uint32_t p = 0; p < in->part_count; p++) {
+		if (!all && !in->parts[p].owned)
+			continue;
+		const rd_kafka_topic_partition_t *tp = &list->elems[i++];
+		in->parts[p].committed = tp->offset >= 0 ? tp->offset : -1;
+		in->parts[p].epoch = tp->offset >= 0 ? parse_epoch(tp->metadata, tp->metadata_size) : 0;
+	}
+	in->committed_known = true;
+}
+
+/* Between two tries: the group goes on meanwhile, and may take away what we ask about. */
+static enum weir_err between_tries(struct weir_kafka_input *in, int64_t *said_ms, struct weir_diag **dg)
+{
+	enum weir_kafka_group_state before = in->state, now;
+	if (stopped(in))
+		return weir_diag_set(dg, WEIR_E_STOPPED, "stopped while waiting for the offsets of group %s",
+				     in->group);
+	if (in->queue != NULL) {
+		enum weir_err err = weir_kafka_input_serve(in, 50, &now, dg);
+		if (err != WEIR_OK)
+			return err;
+		if (now != before) {
+			err = weir_diag_set(dg, WEIR_E_UNAVAILABLE, "group %s rebalances", in->group);
+			if (dg != NULL && *dg != NULL)
+				weir_diag_mark_retriable(*dg);
+			return err;
+		}
+	} else {
+		weir_kafka_client_poll(in->kc, 50);
+	}
+	if (weir_kafka_now_ms() - *said_ms >= DOWN_SAY_MS) {
+		*said_ms = weir_kafka_now_ms();
+		weir_kafka_client_say(in->kc, 4,
+				      "waiting for the offsets of group %s: a transaction is open, or the group's "
+				      "coordinator does not answer",
+				      in->group);
+	}
+	return WEIR_OK;
+}
+
+enum weir_err weir_kafka_group_ask(struct weir_kafka_input *in, bool all, struct weir_diag **dg)
+{
+	rd_kafka_t *rk = in->asker != NULL ? weir_kafka_client_handle(in->asker) : in->rk;
+	int64_t said_ms = weir_kafka_now_ms();
+	bool again = true;
+	enum weir_err err = WEIR_OK;
+	while (err == WEIR_OK && again) {
+		rd_kafka_topic_partition_list_t *list = list_of(in, all);
+		again = false;
+		if (list->cnt != 0)
+			err = try_committed(in, rk, list, &again, dg);
+		if (err == WEIR_OK && !again)
+			note_committed(in, list, all);
+		rd_kafka_topic_partition_list_destroy(list);
+		if (err == WEIR_OK && again)
+			err = between_tries(in, &said_ms, dg);
+	}
+	return err;
+}
+
+/* ---- now and then ---- */
+
+/* Brokers that are gone come back some day: said every 10 s. */
+static void check_down(struct weir_kafka_input *in, int64_t now)
+{
+	const char *why = weir_kafka_client_down(in->kc);
+	if (why == NULL) {
+		in->down_ms = 0;
+		return;
+	}
+	if (in->down_ms == 0)
+		in->down_ms = now;
+	if (now - in->down_ms < DOWN_SAY_MS)
+		return;
+	in->down_ms = now;
+	const struct rd_kafka_metadata *md;
+	if (rd_kafka_metadata(in->rk, 0, in->topics[0].rkt, &md, PROBE_MS) == 0) {
+		rd_kafka_metadata_destroy(md);
+		weir_kafka_client_is_up(in->kc);
+		return;
+	}
+	weir_kafka_client_say(in->kc, 4, "no broker at %s answers, waiting: %s", weir_kafka_client_brokers(in->kc),
+			      why);
+}
+
+/* A topic was said not to be there a while ago: is that so? */
+static enum weir_err check_topics(struct weir_kafka_input *in, struct weir_diag **dg)
+{
+	in->doubt_ms = 0;
+	for (uint32_t t = 0; t < in->topic_count; t++) {
+		uint32_t count;
+		struct weir_diag *ignored = NULL;
+		enum weir_err err = weir_kafka_client_partitions(in->kc, in->topics[t].name, &count, &ignored);
+		weir_diag_destroy(ignored);
+		if (err == WEIR_OK && count == 0)
+			return weir_diag_set(dg, WEIR_E_CONF, "topic %s is not there any more", in->topics[t].name);
+	}
+	return WEIR_OK;
+}
+
+enum weir_err weir_kafka_group_check(struct weir_kafka_input *in, struct weir_diag **dg)
+{
+	int64_t now = weir_kafka_now_ms();
+	if (now - in->checked_ms < CHECK_MS)
+		return WEIR_OK;
+	in->checked_ms = now;
+	weir_kafka_client_poll(in->kc, 0);
+	enum weir_err err = weir_kafka_client_fatal(in->kc, dg);
+	if (err == WEIR_OK && in->broken != NULL) {
+		if (dg != NULL && *dg == NULL)
+			*dg = weir_diag_copy(in->broken);
+		return weir_diag_code(in->broken);
+	}
+	if (in->state == WEIR_GROUP_REVOKED && rd_kafka_assignment_lost(in->rk))
+		in->state = WEIR_GROUP_LOST;
+	check_down(in, now);
+	if (err == WEIR_OK && in->doubt_ms != 0 && now - in->doubt_ms >= DOUBT_MS)
+		err = check_topics(in, dg);
+	return err;
+}

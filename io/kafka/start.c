@@ -1,0 +1,398 @@
+/* start.c: what a group member (input.h) finds out before it reads: brokers, topics and their partitions, and where in
+ * each of them reading begins and ends. @thread init */
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "io/kafka/member.h"
+
+enum { SLICE_MS = 1000, SAY_MS = 10000, LOOK_UP_MS = 5000 };
+
+static bool stopped(const struct weir_kafka_input *in)
+{
+	return in->stop != NULL && atomic_load_explicit(in->stop, memory_order_relaxed);
+}
+
+/* ---- waiting ---- */
+
+struct wait {
+	int64_t since_ms, said_ms;
+};
+
+/* After a failed try that may be repeated (*dg says what): WEIR_OK to try again, *dg is gone then. */
+static enum weir_err wait_more(struct weir_kafka_input *in, struct wait *w, struct weir_diag **dg)
+{
+	int64_t now = weir_kafka_now_ms();
+	if (stopped(in)) {
+		weir_diag_destroy(*dg);
+		*dg = NULL;
+		return weir_diag_set(dg, WEIR_E_STOPPED, "stopped while waiting for %s",
+				     weir_kafka_client_brokers(in->kc));
+	}
+	if (in->broker_wait_ms >= 0 && now - w->since_ms >= in->broker_wait_ms)
+		return weir_diag_code(*dg);
+	if (now - w->said_ms >= SAY_MS) {
+		w->said_ms = now;
+		weir_kafka_client_say(in->kc, 4, "waiting: %s", weir_diag_text(*dg));
+	}
+	weir_diag_destroy(*dg);
+	*dg = NULL;
+	return WEIR_OK;
+}
+
+/* Moves a report made here to the caller's, where the first stays. */
+static enum weir_err report(enum weir_err err, struct weir_diag *own, struct weir_diag **dg)
+{
+	if (dg != NULL && *dg == NULL)
+		*dg = own;
+	else
+		weir_diag_destroy(own);
+	return err;
+}
+
+static enum weir_err wait_brokers(struct weir_kafka_input *in, struct weir_diag **dg)
+{
+	struct wait w = {weir_kafka_now_ms(), weir_kafka_now_ms()};
+	for (;;) {
+		const struct rd_kafka_metadata *md;
+		struct weir_diag *own = NULL;
+		int64_t left =
+			in->broker_wait_ms < 0 ? SLICE_MS : w.since_ms + in->broker_wait_ms - weir_kafka_now_ms();
+		left = left < 1 ? 1 : left > SLICE_MS ? SLICE_MS : left;
+		enum weir_err err = weir_kafka_client_metadata(in->kc, NULL, left, &md, &own);
+		if (err == WEIR_OK) {
+			rd_kafka_metadata_destroy(md);
+			return WEIR_OK;
+		}
+		if (err == WEIR_E_UNAVAILABLE) {
+			const char *why = weir_kafka_client_down(in->kc);
+			weir_diag_destroy(own);
+			own = NULL;
+			(void)weir_diag_set(&own, err, "no broker at %s answers%s%s", weir_kafka_client_brokers(in->kc),
+					    why != NULL && *why != 0 ? ": " : "", why != NULL ? why : "");
+			weir_diag_mark_retriable(own);
+			err = wait_more(in, &w, &own);
+		}
+		if (err != WEIR_OK)
+			return report(err, own, dg);
+	}
+}
+
+/* ---- topics ---- */
+
+static enum weir_err all_topics(struct weir_kafka_input *in, const struct rd_kafka_metadata **md, struct weir_diag **dg)
+{
+	rd_kafka_resp_err_t code = rd_kafka_metadata(in->rk, 1, NULL, md, SAY_MS);
+	return code == 0 ? WEIR_OK
+			 : weir_kafka_fail(dg, code, NULL, "listing topics of %s", weir_kafka_client_brokers(in->kc));
+}
+
+static void add_topic(struct weir_kafka_input *in, const char *name)
+{
+	in->topics = weir_xrealloc(in->topics, (in->topic_count + 1) * sizeof *in->topics);
+	in->topics[in->topic_count++] = (struct weir_kafka_topic){.name = weir_xstrdup(name)};
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct weir_kafka_topic *)a)->name, ((const struct weir_kafka_topic *)b)->name);
+}
+
+static enum weir_err match_topics(struct weir_kafka_input *in, const struct weir_kafka_scan *sc, struct weir_diag **dg)
+{
+	const struct rd_kafka_metadata *md;
+	size_t bytes = strlen(sc->topic_pattern) + 5;
+	char *whole = weir_xmalloc(bytes);
+	regex_t re;
+	snprintf(whole, bytes, "^(%s)$", sc->topic_pattern);
+	int rc = regcomp(&re, whole, REG_EXTENDED | REG_NOSUB);
+	free(whole);
+	if (rc != 0)
+		return weir_diag_set(dg, WEIR_E_CONF, "table %s: topic-pattern '%s' is no regular expression",
+				     sc->table, sc->topic_pattern);
+	uint32_t base = in->topic_count;
+	enum weir_err err = all_topics(in, &md, dg);
+	if (err == WEIR_OK) {
+		for (int i = 0; i < md->topic_cnt; i++) /* Kafka's own topics are nobody's input */
+			if (strncmp(md->topics[i].topic, "__", 2) != 0 &&
+			    regexec(&re, md->topics[i].topic, 0, NULL, 0) == 0)
+				add_topic(in, md->topics[i].topic);
+		rd_kafka_metadata_destroy(md);
+		if (in->topic_count == base)
+			err = weir_diag_set(dg, WEIR_E_CONF, "table %s: no topic on %s matches '%s'", sc->table,
+					    weir_kafka_client_brokers(in->kc), sc->topic_pattern);
+		else
+			qsort(in->topics + base, in->topic_count - base, sizeof *in->topics, by_name);
+	}
+	regfree(&re);
+	return err;
+}
+
+static enum weir_err no_topic(struct weir_kafka_input *in, const struct weir_kafka_scan *sc, const char *name,
+			      struct weir_diag **dg)
+{
+	const struct rd_kafka_metadata *md;
+	enum weir_err err = weir_diag_set(dg, WEIR_E_CONF, "table %s: there is no topic '%s' on %s", sc->table, name,
+					  weir_kafka_client_brokers(in->kc));
+	if (dg == NULL || *dg == NULL || all_topics(in, &md, NULL) != WEIR_OK)
+		return err;
+	const char **names = weir_xcalloc((size_t)md->topic_cnt + 1, sizeof *names);
+	for (int i = 0; i < md->topic_cnt; i++)
+		names[i] = md->topics[i].topic;
+	const char *near = weir_nearest_name(name, strlen(name), names, (uint32_t)md->topic_cnt);
+	if (near != NULL)
+		weir_diag_add_hint(*dg, "did you mean '%s'?", near);
+	free(names);
+	rd_kafka_metadata_destroy(md);
+	return err;
+}
+
+static enum weir_err find_partitions(struct weir_kafka_input *in, uint32_t scan, const struct weir_kafka_scan *sc,
+				     struct weir_kafka_topic *tp, struct weir_diag **dg)
+{
+	enum weir_err err = weir_kafka_client_partitions(in->kc, tp->name, &tp->part_count, dg);
+	if (err != WEIR_OK)
+		return err;
+	if (tp->part_count == 0)
+		return no_topic(in, sc, tp->name, dg);
+	tp->rkt = rd_kafka_topic_new(in->rk, tp->name, NULL);
+	if (tp->rkt == NULL)
+		return weir_kafka_fail(dg, rd_kafka_last_error(), NULL, "topic %s", tp->name);
+	tp->part_base = in->part_count;
+	in->parts = weir_xrealloc(in->parts, (in->part_count + tp->part_count) * sizeof *in->parts);
+	for (uint32_t n = 0; n < tp->part_count; n++)
+		in->parts[in->part_count++] = (struct weir_kafka_part){.topic = (uint32_t)(tp - in->topics),
+								       .number = n,
+								       .scan = scan,
+								       .bound = INT64_MAX,
+								       .committed = -1,
+								       .seek = -1,
+								       .last_ts = -1};
+	return WEIR_OK;
+}
+
+/* A consumer reads a partition once: two tables over one topic would have to share it. */
+static enum weir_err check_twice(const struct weir_kafka_input *in, uint32_t t,
+				 const struct weir_kafka_input_spec *spec, uint32_t scan, struct weir_diag **dg)
+{
+	for (uint32_t o = 0; o < t; o++)
+		if (strcmp(in->topics[o].name, in->topics[t].name) == 0)
+			return weir_diag_set(
+				dg, WEIR_E_CONF, "topic %s is read by table %s and by table %s: let one table read it",
+				in->topics[t].name, spec->scans[in->parts[in->topics[o].part_base].scan].table,
+				spec->scans[scan].table);
+	return WEIR_OK;
+}
+
+static enum weir_err find_topics(struct weir_kafka_input *in, const struct weir_kafka_input_spec *spec, uint32_t scan,
+				 struct weir_diag **dg)
+{
+	const struct weir_kafka_scan *sc = &spec->scans[scan];
+	struct weir_kafka_stream *st = &in->streams[scan];
+	uint32_t base = in->topic_count;
+	enum weir_err err = WEIR_OK;
+	if (sc->topic_pattern != NULL)
+		err = match_topics(in, sc, dg);
+	for (uint32_t t = 0; sc->topic_pattern == NULL && t < sc->topic_count; t++)
+		add_topic(in, sc->topics[t]);
+	st->part_base = in->part_count;
+	for (uint32_t t = base; err == WEIR_OK && t < in->topic_count; t++) {
+		err = check_twice(in, t, spec, scan, dg);
+		if (err == WEIR_OK)
+			err = find_partitions(in, scan, sc, &in->topics[t], dg);
+	}
+	st->part_count = in->part_count - st->part_base;
+	return err;
+}
+
+/* ---- offsets ---- */
+
+/* Looks up an offset of every partition for which place has one (a time, or librdkafka's word for an end of the log),
+ * INT64_MIN: none; the answers replace them. One request for each broker. */
+static enum weir_err look_up(struct weir_kafka_input *in, rd_kafka_t *rk, int64_t *place, struct weir_diag **dg)
+{
+	struct wait w = {weir_kafka_now_ms(), weir_kafka_now_ms()};
+	for (;;) {
+		struct weir_diag *own = NULL;
+		rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)in->part_count);
+		for (uint32_t p = 0; p < in->part_count; p++)
+			if (place[p] != INT64_MIN)
+				rd_kafka_topic_partition_list_add(list, in->topics[in->parts[p].topic].name,
+								  (int32_t)in->parts[p].number)
+					->offset = place[p];
+		rd_kafka_resp_err_t code = list->cnt != 0 ? rd_kafka_offsets_for_times(rk, list, LOOK_UP_MS) : 0;
+		const char *topic = in->topics[0].name;
+		for (int i = 0; code == 0 && i < list->cnt; i++) {
+			code = list->elems[i].err;
+			topic = list->elems[i].topic;
+		}
+		enum weir_err err = WEIR_OK;
+		if (code != 0)
+			err = weir_kafka_fail(&own, code, NULL, "looking up offsets of topic %s", topic);
+		int n = 0; /* the list is in the order of parts */
+		for (uint32_t p = 0; code == 0 && p < in->part_count; p++)
+			if (place[p] != INT64_MIN)
+				place[p] = list->elems[n++].offset;
+		rd_kafka_topic_partition_list_destroy(list);
+		if (err == WEIR_OK)
+			return WEIR_OK;
+		if (weir_kafka_err_is_retriable(code)) {
+			weir_kafka_client_poll(in->kc, 100);
+			err = wait_more(in, &w, &own);
+		}
+		if (err != WEIR_OK)
+			return report(err, own, dg);
+	}
+}
+
+enum weir_err weir_kafka_start_refresh(struct weir_kafka_input *in, bool all, struct weir_diag **dg)
+{
+	int64_t *low = weir_xcalloc(2 * (size_t)in->part_count + 1, sizeof *low), *end = low + in->part_count;
+	for (uint32_t p = 0; p < in->part_count; p++) {
+		bool want = all || in->parts[p].owned;
+		low[p] = want ? RD_KAFKA_OFFSET_BEGINNING : INT64_MIN;
+		end[p] = want ? RD_KAFKA_OFFSET_END : INT64_MIN;
+	}
+	enum weir_err err = look_up(in, in->rk, low, dg);
+	if (err == WEIR_OK)
+		err = look_up(in, in->rk, end, dg);
+	for (uint32_t p = 0; err == WEIR_OK && p < in->part_count; p++)
+		if (low[p] != INT64_MIN) {
+			in->parts[p].low = low[p];
+			in->parts[p].end = end[p];
+		}
+	free(low);
+	in->fresh |= err == WEIR_OK;
+	return err;
+}
+
+enum weir_err weir_kafka_start_check(const struct weir_kafka_input *in, const struct weir_kafka_part *pt,
+				     int64_t offset, struct weir_diag **dg)
+{
+	enum weir_err err = WEIR_OK;
+	const char *topic = in->topics[pt->topic].name;
+	if (offset > pt->end)
+		err = weir_diag_set(dg, WEIR_E_IO,
+				    "topic %s, partition %u cannot be read from offset %lld: it ends at %lld%s", topic,
+				    pt->number, (long long)offset, (long long)pt->end,
+				    in->read_uncommitted ? "" : " (or an open transaction begins there)");
+	else if (offset < pt->low)
+		err = weir_diag_set(dg, WEIR_E_IO,
+				    "topic %s, partition %u cannot be read from offset %lld: it begins at %lld, %lld "
+				    "offsets were removed before they were read",
+				    topic, pt->number, (long long)offset, (long long)pt->low,
+				    (long long)(pt->low - offset));
+	if (err != WEIR_OK && dg != NULL && *dg != NULL)
+		weir_diag_add_hint(*dg,
+				   "longer retention (retention.ms, retention.bytes) keeps records until they are "
+				   "read; weir reset %s starts over",
+				   in->group);
+	return err;
+}
+
+/* Flink's partition:0,offset:42;partition:1,offset:300. */
+static bool offset_for(const char *text, uint32_t partition, int64_t *offset, bool *found)
+{
+	*found = false;
+	for (const char *p = text; *p != '\0';) {
+		unsigned long part, at;
+		int used = 0;
+		if (sscanf(p, "partition:%9lu,offset:%18lu%n", &part, &at, &used) != 2 ||
+		    (p[used] != ';' && p[used] != '\0'))
+			return false;
+		if (part == partition) {
+			*offset = (int64_t)at;
+			*found = true;
+		}
+		p += used;
+		p += *p == ';';
+	}
+	return true;
+}
+
+static enum weir_err check_offsets(const struct weir_kafka_scan *sc, const char *option, const char *text,
+				   struct weir_diag **dg)
+{
+	int64_t offset;
+	bool found;
+	if (text != NULL && offset_for(text, 0, &offset, &found))
+		return WEIR_OK;
+	return weir_diag_set(dg, WEIR_E_CONF,
+			     "table %s: '%s' = '%s' is not of the form partition:0,offset:42;partition:1,offset:300",
+			     sc->table, option, text != NULL ? text : "");
+}
+
+/* What a mode means in every partition of a scan: an offset out of low and end, or a time to look up. */
+static enum weir_err places(struct weir_kafka_input *in, const struct weir_kafka_input_spec *spec, bool bound,
+			    int64_t *offset, struct weir_diag **dg)
+{
+	int64_t *time = weir_xcalloc((size_t)in->part_count + 1, sizeof *time);
+	enum weir_err err = WEIR_OK;
+	for (uint32_t p = 0; err == WEIR_OK && p < in->part_count; p++) {
+		const struct weir_kafka_part *pt = &in->parts[p];
+		const struct weir_kafka_scan *sc = &spec->scans[pt->scan];
+		enum weir_startup mode = bound ? sc->bound : sc->startup;
+		const char *given = bound ? sc->bound_offsets : sc->startup_offsets;
+		bool found;
+		time[p] = INT64_MIN;
+		/* What is not named: all of it. */
+		offset[p] = bound || mode == WEIR_STARTUP_LATEST ? pt->end : pt->low;
+		if (bound && !sc->bounded) {
+			offset[p] = INT64_MAX;
+		} else if (mode == WEIR_STARTUP_TIMESTAMP) {
+			time[p] = bound ? sc->bound_ts : sc->startup_ts;
+			time[p] = time[p] < 0 ? 0 : time[p];
+		} else if (mode == WEIR_STARTUP_OFFSETS) {
+			err = check_offsets(sc,
+					    bound ? "scan.bounded.specific-offsets" : "scan.startup.specific-offsets",
+					    given, dg);
+			if (err == WEIR_OK)
+				(void)offset_for(given, pt->number, &offset[p], &found);
+		}
+	}
+	if (err == WEIR_OK)
+		err = look_up(in, in->rk, time, dg);
+	for (uint32_t p = 0; err == WEIR_OK && p < in->part_count; p++)
+		if (time[p] != INT64_MIN) /* a time that nothing is as late as: the end */
+			offset[p] = time[p] < 0 || time[p] > in->parts[p].end ? in->parts[p].end : time[p];
+	free(time);
+	return err;
+}
+
+static enum weir_err find_bounds(struct weir_kafka_input *in, const struct weir_kafka_input_spec *spec,
+				 struct weir_diag **dg)
+{
+	int64_t *offset = weir_xcalloc((size_t)in->part_count + 1, sizeof *offset);
+	bool ask = false;
+	enum weir_err err = places(in, spec, false, offset, dg);
+	for (uint32_t p = 0; err == WEIR_OK && p < in->part_count; p++) {
+		const struct weir_kafka_scan *sc = &spec->scans[in->parts[p].scan];
+		in->parts[p].first = offset[p];
+		in->parts[p].first_given = sc->startup == WEIR_STARTUP_OFFSETS;
+		ask |= sc->bounded && sc->bound_from_group;
+	}
+	if (err == WEIR_OK)
+		err = places(in, spec, true, offset, dg);
+	for (uint32_t p = 0; err == WEIR_OK && p < in->part_count; p++)
+		in->parts[p].bound = offset[p];
+	free(offset);
+	if (err == WEIR_OK && ask)
+		err = weir_kafka_group_ask(in, true, dg);
+	for (uint32_t p = 0; err == WEIR_OK && ask && p < in->part_count; p++)
+		if (in->streams[in->parts[p].scan].bound_from_group && in->parts[p].committed >= 0)
+			in->parts[p].bound = in->parts[p].committed;
+	return err;
+}
+
+enum weir_err weir_kafka_start(struct weir_kafka_input *in, const struct weir_kafka_input_spec *spec,
+			       struct weir_diag **dg)
+{
+	enum weir_err err = wait_brokers(in, dg);
+	for (uint32_t s = 0; err == WEIR_OK && s < in->stream_count; s++)
+		err = find_topics(in, spec, s, dg);
+	if (err == WEIR_OK)
+		err = weir_kafka_start_refresh(in, true, dg);
+	if (err == WEIR_OK)
+		err = find_bounds(in, spec, dg);
+	return err;
+}

@@ -1,0 +1,330 @@
+/* unit.c: messages out of librdkafka's queue as units of records that point into them (member.h). @thread io
+ *
+ * A slice must be readable WEIR_PAYLOAD_PAD bytes beyond its end, and the last message of a fetched buffer is followed
+ * by nothing. Memory is mapped by whole pages, though: a slice whose last byte lies further than the pad from the end
+ * of its page can be read over as it is; the others, two in a hundred, are copied. Sanitizers know allocations
+ * to the byte, so under them everything is copied. */
+#include <stdlib.h>
+
+#include "io/kafka/member.h"
+
+enum {
+	PAGE_BYTES = 4096,
+	MESSAGE_BYTES = 316, /* what a message costs librdkafka beside its payload */
+	WATERMARK_MS = 5000
+};
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { COPY_ALL = 1 };
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+enum { COPY_ALL = 1 };
+#else
+enum { COPY_ALL = 0 };
+#endif
+#else
+enum { COPY_ALL = 0 };
+#endif
+
+static const uint8_t nothing[WEIR_PAYLOAD_PAD]; /* an empty value is not a null one */
+
+/* ---- the pool ---- */
+
+static struct weir_kafka_unit *unit_new(struct weir_kafka_input *in, const struct weir_kafka_part *pt)
+{
+	struct weir_kafka_unit *ku = in->pool;
+	if (ku != NULL) {
+		in->pool = ku->next;
+	} else {
+		ku = weir_xmalloc(sizeof *ku);
+		weir_scratch_init(&ku->copies);
+		ku->all = in->all;
+		in->all = ku;
+	}
+	ku->u = (struct weir_unit){.partition = (uint32_t)(pt - in->parts) - in->streams[pt->scan].part_base,
+				   .records = ku->record,
+				   .memory = sizeof *ku,
+				   .next_offset = pt->next};
+	ku->next = NULL;
+	ku->message_count = 0;
+	return ku;
+}
+
+static void give_back(struct weir_kafka_unit *ku)
+{
+	for (uint32_t i = 0; i < ku->message_count; i++)
+		rd_kafka_message_destroy(ku->message[i]);
+	ku->message_count = 0;
+}
+
+static void unit_recycle(struct weir_kafka_input *in, struct weir_kafka_unit *ku)
+{
+	give_back(ku);
+	weir_scratch_reset(&ku->copies);
+	ku->next = in->pool;
+	in->pool = ku;
+}
+
+void weir_kafka_unit_free_all(struct weir_kafka_input *in)
+{
+	for (struct weir_kafka_unit *ku = in->all, *next; ku != NULL; ku = next) {
+		next = ku->all;
+		give_back(ku);
+		weir_scratch_fini(&ku->copies);
+		free(ku);
+	}
+	in->all = in->pool = NULL;
+}
+
+/* ---- queues ---- */
+
+static struct weir_kafka_unit *tail_of(struct weir_kafka_input *in, struct weir_kafka_part *pt)
+{
+	struct weir_kafka_unit *ku = pt->tail;
+	if (ku != NULL && ku->message_count < WEIR_KAFKA_UNIT_RECORDS)
+		return ku;
+	ku = unit_new(in, pt);
+	if (pt->tail != NULL)
+		pt->tail->next = ku;
+	else
+		pt->head = ku;
+	pt->tail = ku;
+	return ku;
+}
+
+struct weir_kafka_unit *weir_kafka_unit_take(struct weir_kafka_input *in, struct weir_kafka_part *pt)
+{
+	struct weir_kafka_unit *ku = pt->head;
+	pt->head = ku->next;
+	if (pt->head == NULL)
+		pt->tail = NULL;
+	in->queued_records -= ku->u.count;
+	in->queued_bytes -= ku->u.bytes;
+	in->units_out++;
+	return ku;
+}
+
+void weir_kafka_unit_release(struct weir_kafka_input *in, struct weir_kafka_unit *ku)
+{
+	in->units_out--;
+	unit_recycle(in, ku);
+}
+
+void weir_kafka_unit_drop(struct weir_kafka_input *in, struct weir_kafka_part *pt)
+{
+	for (struct weir_kafka_unit *ku = pt->head, *next; ku != NULL; ku = next) {
+		next = ku->next;
+		in->queued_records -= ku->u.count;
+		in->queued_bytes -= ku->u.bytes;
+		unit_recycle(in, ku);
+	}
+	pt->head = pt->tail = NULL;
+}
+
+/* ---- messages ---- */
+
+static const uint8_t *padded(struct weir_kafka_unit *ku, const void *data, size_t bytes)
+{
+	if (data == NULL)
+		return NULL;
+	if (bytes == 0)
+		return nothing;
+	uintptr_t last = ((uintptr_t)data + bytes - 1) % PAGE_BYTES;
+	if (WEIR_LIKELY(!COPY_ALL && last + WEIR_PAYLOAD_PAD < PAGE_BYTES))
+		return data;
+	ku->u.memory += bytes;
+	return memcpy(weir_scratch_take(&ku->copies, bytes), data, bytes);
+}
+
+static void put_varint(struct weir_buf *b, int64_t n)
+{
+	for (uint64_t v = ((uint64_t)n << 1) ^ (uint64_t)(n >> 63);; v >>= 7) {
+		weir_buf_put_byte(b, (uint8_t)((v & 0x7f) | (v > 0x7f ? 0x80 : 0)));
+		if (v <= 0x7f)
+			return;
+	}
+}
+
+/* librdkafka gives headers decoded; weir keeps Kafka's own bytes. It decodes them here: without any this costs a look.
+ */
+static void encode_headers(struct weir_kafka_input *in, struct weir_kafka_unit *ku, rd_kafka_message_t *m,
+			   struct weir_record *r)
+{
+	rd_kafka_headers_t *hs;
+	const char *name;
+	const void *value;
+	size_t bytes;
+	if (WEIR_LIKELY(rd_kafka_message_headers(m, &hs) != RD_KAFKA_RESP_ERR_NO_ERROR))
+		return;
+	in->headers.bytes = 0;
+	for (size_t i = 0; rd_kafka_header_get_all(hs, i, &name, &value, &bytes) == RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
+		put_varint(&in->headers, (int64_t)strlen(name));
+		weir_buf_put(&in->headers, name, strlen(name));
+		put_varint(&in->headers, value != NULL ? (int64_t)bytes : -1);
+		if (value != NULL)
+			weir_buf_put(&in->headers, value, bytes);
+		r->header_count++;
+	}
+	r->headers_bytes = (uint32_t)in->headers.bytes;
+	r->headers = memcpy(weir_scratch_take(&ku->copies, in->headers.bytes), in->headers.data, in->headers.bytes);
+	ku->u.memory += in->headers.bytes;
+}
+
+/* Queues a message of pt. Takes m. Cost: see bench/pipelines/kafka_drain. */
+static void put(struct weir_kafka_input *in, struct weir_kafka_part *pt, rd_kafka_message_t *m)
+{
+	struct weir_kafka_unit *ku = tail_of(in, pt);
+	struct weir_record *r = &ku->record[ku->u.count];
+	rd_kafka_timestamp_type_t type;
+	*r = (struct weir_record){.key_bytes = (uint32_t)m->key_len,
+				  .value_bytes = (uint32_t)m->len,
+				  .offset = m->offset,
+				  .timestamp = rd_kafka_message_timestamp(m, &type)};
+	r->key = padded(ku, m->key, m->key_len);
+	r->value = padded(ku, m->payload, m->len);
+	if (in->streams[pt->scan].headers)
+		encode_headers(in, ku, m, r);
+	uint64_t bytes = (uint64_t)r->key_bytes + r->value_bytes + r->headers_bytes;
+	ku->message[ku->message_count++] = m;
+	ku->u.count++;
+	ku->u.bytes += bytes;
+	ku->u.memory += bytes + MESSAGE_BYTES;
+	ku->u.next_offset = pt->next = m->offset + 1;
+	pt->last_ts = r->timestamp;
+	pt->at_end = false;
+	in->queued_records++;
+	in->queued_bytes += bytes;
+}
+
+/* Reading goes on behind what is no record for us. */
+static void advance(struct weir_kafka_input *in, struct weir_kafka_part *pt, int64_t offset)
+{
+	if (offset <= pt->next)
+		return;
+	pt->next = offset;
+	tail_of(in, pt)->u.next_offset = offset;
+}
+
+/* Everything below the bound is queued: more would be fetched for nothing. */
+static void set_done(struct weir_kafka_input *in, struct weir_kafka_part *pt)
+{
+	if (pt->done)
+		return;
+	advance(in, pt, pt->bound);
+	pt->done = true;
+	weir_kafka_group_hold(in);
+}
+
+/* Up to here there is nothing more to read. Behind the last record may lie markers of transactions, or what compaction
+ * took. */
+static void at_end(struct weir_kafka_input *in, struct weir_kafka_part *pt, int64_t offset)
+{
+	pt->at_end = true;
+	advance(in, pt, offset);
+	if (offset >= pt->bound)
+		set_done(in, pt);
+}
+
+static struct weir_kafka_part *part_of(struct weir_kafka_input *in, const rd_kafka_message_t *m)
+{
+	struct weir_kafka_topic *tp = in->topic_last;
+	if (WEIR_UNLIKELY(tp == NULL || tp->rkt != m->rkt)) {
+		tp = NULL;
+		for (uint32_t t = 0; m->rkt != NULL && t < in->topic_count; t++)
+			if (in->topics[t].rkt == m->rkt)
+				tp = &in->topics[t];
+		if (tp == NULL)
+			return NULL;
+		in->topic_last = tp;
+	}
+	if (m->partition < 0 || (uint32_t)m->partition >= tp->part_count)
+		return NULL;
+	return &in->parts[tp->part_base + (uint32_t)m->partition];
+}
+
+/* Retention (or somebody) removed records before they were read. */
+static enum weir_err offset_gone(struct weir_kafka_input *in, struct weir_kafka_part *pt, const char *why,
+				 struct weir_diag **dg)
+{
+	const char *topic = in->topics[pt->topic].name;
+	rd_kafka_resp_err_t code =
+		rd_kafka_query_watermark_offsets(in->rk, topic, (int32_t)pt->number, &pt->low, &pt->end, WATERMARK_MS);
+	enum weir_err err = code == 0 ? weir_kafka_start_check(in, pt, pt->next, dg) : WEIR_OK;
+	if (err != WEIR_OK)
+		return err;
+	return weir_diag_set(dg, WEIR_E_IO, "topic %s, partition %u: offset %lld is not there: %s", topic, pt->number,
+			     (long long)pt->next, why);
+}
+
+/* A message that is no record. */
+static enum weir_err take_error(struct weir_kafka_input *in, const rd_kafka_message_t *m, struct weir_diag **dg)
+{
+	struct weir_kafka_part *pt = part_of(in, m);
+	bool reading = in->state == WEIR_GROUP_RUNNING && pt != NULL && pt->owned;
+	if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+		if (reading && m->offset >= pt->next)
+			at_end(in, pt, m->offset);
+		return WEIR_OK;
+	}
+	const char *why = rd_kafka_message_errstr(m);
+	if (m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
+		return reading ? offset_gone(in, pt, why, dg) : WEIR_OK;
+	/* librdkafka goes on trying, or tells the rest through the callback. */
+	if (weir_kafka_err_is_retriable(m->err) || m->err == RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED)
+		return WEIR_OK;
+	if (m->err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART || m->err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
+	    m->err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC) {
+		/* Also what a broker says that has just started: looked at again later. */
+		if (in->doubt_ms == 0)
+			in->doubt_ms = weir_kafka_now_ms();
+		weir_kafka_client_say(in->kc, 4, "%s: %s", m->rkt != NULL ? rd_kafka_topic_name(m->rkt) : in->group,
+				      why);
+		return WEIR_OK;
+	}
+	if (m->err == RD_KAFKA_RESP_ERR__FATAL)
+		return weir_kafka_client_fatal(in->kc, dg);
+	if (pt != NULL)
+		return weir_kafka_fail(dg, m->err, why, "topic %s, partition %u, offset %lld",
+				       in->topics[pt->topic].name, pt->number,
+				       (long long)(m->offset >= 0 ? m->offset : pt->next));
+	return weir_kafka_fail(dg, m->err, why, "group %s", in->group);
+}
+
+enum weir_err weir_kafka_unit_poll(struct weir_kafka_input *in, int timeout_ms, bool *any, struct weir_diag **dg)
+{
+	/* A call for many waits the whole time unless so many come: one first, then what is there. */
+	ssize_t n = 0;
+	if (timeout_ms > 0)
+		n = rd_kafka_consume_batch_queue(in->queue, timeout_ms, in->polled, 1);
+	if (n >= 0 && (timeout_ms == 0 || n == 1)) {
+		ssize_t more = rd_kafka_consume_batch_queue(in->queue, 0, in->polled + n,
+							    (size_t)(WEIR_KAFKA_POLL_RECORDS - n));
+		n += more > 0 ? more : 0;
+	}
+	in->polled_ms = weir_kafka_now_ms();
+	*any = n > 0;
+	enum weir_err err = WEIR_OK;
+	for (ssize_t i = 0; i < n; i++) {
+		rd_kafka_message_t *m = in->polled[i];
+		if (WEIR_UNLIKELY(m->err != 0)) {
+			if (err == WEIR_OK)
+				err = take_error(in, m, dg);
+			rd_kafka_message_destroy(m);
+			continue;
+		}
+		struct weir_kafka_part *pt = part_of(in, m);
+		/* After a callback heard in this poll what came before it is nobody's. */
+		if (WEIR_UNLIKELY(in->state != WEIR_GROUP_RUNNING || pt == NULL || !pt->owned || pt->done ||
+				  m->offset < pt->next)) {
+			rd_kafka_message_destroy(m);
+		} else if (WEIR_UNLIKELY(m->offset >= pt->bound)) {
+			set_done(in, pt);
+			rd_kafka_message_destroy(m);
+		} else {
+			put(in, pt, m);
+			if (WEIR_UNLIKELY(pt->next >= pt->bound))
+				set_done(in, pt);
+		}
+	}
+	return err;
+}
