@@ -2,8 +2,8 @@
  *
  * The builder is sticky: no call needs a NULL check. A call on a broken topology does nothing; the first error comes
  * out of weir_topology_check or weir_engine_create. Expressions are SQL text, compiled once. Option strings use the
- * names of SQL's WITH: "topic=order.placed format=json key.fields=merchant_id"; values with spaces stand in '...'.
- * Names and texts are copied. One thread builds; @thread init for everything here.
+ * names of SQL's WITH: "topic=order.placed format=json key.format=raw key.fields=merchant_id"; values with spaces stand
+ * in '...'. Names and texts are copied. One thread builds; @thread init for everything here.
  *
  * Streams and tables belong to their topology and live until weir_topology_destroy. */
 #ifndef WEIR_H

@@ -655,6 +655,42 @@ static enum weir_err missing(struct parse *ps, const char *name)
 			     connectors[ps->out->connector].name, name);
 }
 
+/* Flink's rules: fields and a format make a key together, and a prefix is part of every field's name. (A key without
+ * fields may be a PRIMARY KEY's, which the table's columns say.) */
+static enum weir_err check_key(struct parse *ps, uint32_t *at)
+{
+	const struct weir_table_options *o = ps->out;
+	const char *prefix = o->key_fields_prefix != NULL ? o->key_fields_prefix : "";
+	if (o->key_fields != NULL && !o->has_key_format) {
+		*at = index_of(ps, "key.fields");
+		return weir_diag_set(ps->dg, WEIR_E_CONF,
+				     "option 'key.fields' needs 'key.format' (raw for one STRING column, or json)");
+	}
+	*at = index_of(ps, "key.fields-prefix");
+	if (prefix[0] != '\0' && !o->value_except_key)
+		return weir_diag_set(ps->dg, WEIR_E_CONF,
+				     "option 'key.fields-prefix' needs 'value.fields-include' = 'EXCEPT_KEY'");
+	for (const char *p = o->key_fields; p != NULL && *p != '\0';
+	     p = strchr(p, ';') != NULL ? strchr(p, ';') + 1 : NULL)
+		if (!starts_with(p, prefix))
+			return weir_diag_set(
+				ps->dg, WEIR_E_CONF,
+				"option 'key.fields-prefix': '%.*s' of 'key.fields' does not begin with '%s'",
+				(int)strcspn(p, ";"), p, prefix);
+	*at = UINT32_MAX;
+	return WEIR_OK;
+}
+
+/* Offsets by partition do not say of which topic. */
+static enum weir_err check_one_topic(struct parse *ps, const char *name, const char *value, uint32_t *at)
+{
+	const struct weir_table_options *o = ps->out;
+	if (value == NULL || (o->topic_pattern == NULL && (o->topic == NULL || strchr(o->topic, ';') == NULL)))
+		return WEIR_OK;
+	*at = index_of(ps, name);
+	return weir_diag_set(ps->dg, WEIR_E_CONF, "option '%s' needs a single topic", name);
+}
+
 /* What a whole table needs, whichever way it is used. */
 static enum weir_err check_whole(struct parse *ps, uint32_t *at)
 {
@@ -672,13 +708,15 @@ static enum weir_err check_whole(struct parse *ps, uint32_t *at)
 		return missing(ps, ps->bit == UPSERT ? "value.format" : "format");
 	if (ps->bit == UPSERT && !o->has_key_format)
 		return missing(ps, "key.format");
-	if (o->key_fields_prefix != NULL && o->key_fields_prefix[0] != '\0' && !o->value_except_key) {
-		*at = index_of(ps, "key.fields-prefix");
-		return weir_diag_set(ps->dg, WEIR_E_CONF,
-				     "option 'key.fields-prefix' needs 'value.fields-include' = 'EXCEPT_KEY'");
-	}
-	enum weir_err err = check_mode(ps, "startup", o->scan_startup_mode, "timestamp", "timestamp-millis",
-				       o->scan_startup_timestamp, at);
+	enum weir_err err = check_key(ps, at);
+	if (err == WEIR_OK)
+		err = check_one_topic(ps, "scan.startup.specific-offsets", o->scan_startup_offsets, at);
+	if (err == WEIR_OK)
+		err = check_one_topic(ps, "scan.bounded.specific-offsets", o->scan_bounded_offsets, at);
+	if (err != WEIR_OK)
+		return err;
+	err = check_mode(ps, "startup", o->scan_startup_mode, "timestamp", "timestamp-millis",
+			 o->scan_startup_timestamp, at);
 	if (err == WEIR_OK)
 		err = check_mode(ps, "startup", o->scan_startup_mode, "specific-offsets", "specific-offsets",
 				 o->scan_startup_offsets, at);

@@ -129,7 +129,8 @@ static struct weir_topology *make_job(enum job_kind kind, bool direct, const cha
 		st = weir_select(weir_filter(st, "v > 200"), "k, v + 1 AS v, s");
 		break;
 	}
-	snprintf(options, sizeof options, "connector=recorded path='%s' topic=out format=json key.fields=%s", out, key);
+	snprintf(options, sizeof options,
+		 "connector=recorded path='%s' topic=out format=json key.format=json key.fields=%s", out, key);
 	(void)weir_sink(st, "sink", options);
 	return tp;
 }

@@ -203,7 +203,9 @@ static void test_vector_6_sessions_retract_what_they_swallow(void **state)
 		conf_set(&j, "emit.coalesce", coalesce ? "true" : "false");
 		struct weir_stream *st = weir_session(weir_key_by(source(&j, "s", "in", 0), "k"), 5);
 		st = weir_aggregate(weir_emit(st, WEIR_EMIT_CHANGES), "w", "k, window_start, COUNT(*) AS n");
-		(void)weir_sink(st, "out", "connector=recorded path=x topic=out format=json key.fields=k;window_start");
+		(void)weir_sink(
+			st, "out",
+			"connector=recorded path=x topic=out format=json key.format=json key.fields=k;window_start");
 		job_start(&j);
 		push_kv(&j, "a", 1, 0);
 		push_kv(&j, "a", 1, 5);

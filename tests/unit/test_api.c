@@ -46,7 +46,9 @@ static void test_whole(void **state)
 			    "window_start, merchant_id, COUNT(*) AS orders, SUM(twice) + 1 AS revenue, "
 			    "COUNT(*) * 2 AS again, MAX(twice) FILTER (WHERE twice > 5) AS most");
 	st = weir_filter(st, "orders > 1");
-	assert_int_equal(weir_sink(st, "out", "path=/tmp/x topic=revenue format=json key.fields=merchant_id"), WEIR_OK);
+	assert_int_equal(
+		weir_sink(st, "out", "path=/tmp/x topic=revenue format=json key.format=raw key.fields=merchant_id"),
+		WEIR_OK);
 	expect_ok(tp);
 	assert_int_equal(weir_topology_check(tp, NULL), WEIR_OK);
 	const struct weir_node *src = last(tp, WEIR_NODE_SOURCE);

@@ -22,7 +22,7 @@ static struct weir_topology *revenue(void)
 	st = weir_aggregate(weir_tumble(weir_key_by(st, "merchant_id"), 300000), "revenue",
 			    "window_start, merchant_id, COUNT(*) AS orders, MAX(amount) AS most");
 	(void)weir_sink(weir_filter(st, "orders > 1"), "out",
-			"path=res topic=revenue format=json key.fields=merchant_id");
+			"path=res topic=revenue format=json key.format=raw key.fields=merchant_id");
 	return tp;
 }
 

@@ -51,7 +51,7 @@ static void test_recorded(void **state)
 	struct fixture fx;
 	parse(&fx,
 	      "connector=recorded path=/tmp/rec topic=order.placed format=json json.ignore-parse-errors=true "
-	      "key.fields=merchant_id;window_start key.format=windowed value.fields-include=except_key "
+	      "key.fields=k_merchant_id;k_window_start key.format=windowed value.fields-include=except_key "
 	      "key.fields-prefix=k_ "
 	      "scan.startup.mode=timestamp scan.startup.timestamp-millis=1700000000000 "
 	      "scan.bounded.mode=specific-offsets "
@@ -69,7 +69,7 @@ static void test_recorded(void **state)
 	assert_int_equal(fx.o.value_format.kind, WEIR_FORMAT_JSON);
 	assert_true(fx.o.value_format.ignore_parse_errors);
 	assert_int_equal(fx.o.key_format.kind, WEIR_FORMAT_WINDOWED);
-	assert_string_equal(fx.o.key_fields, "merchant_id;window_start");
+	assert_string_equal(fx.o.key_fields, "k_merchant_id;k_window_start");
 	assert_string_equal(fx.o.key_fields_prefix, "k_");
 	assert_true(fx.o.value_except_key);
 	assert_string_equal(fx.o.scan_startup_mode, "timestamp");
@@ -190,8 +190,9 @@ static void test_values(void **state)
 	refuse("connector=recorded path=p topic=t format=json sink.compression=lz5", "none, gzip, snappy, lz4 or zstd",
 	       4);
 	refuse("connector=recorded path=p topic='' format=json", "a text that is not empty", 2);
-	refuse("connector=recorded path=p topic=t format=json key.fields=a,b", "write ';' instead of ','", 4);
-	refuse("connector=recorded path=p topic=t format=json key.fields=a;;b", "separated by ';'", 4);
+	refuse("connector=recorded path=p topic=t format=json key.fields=a,b key.format=raw",
+	       "write ';' instead of ','", 4);
+	refuse("connector=recorded path=p topic=t format=json key.fields=a;;b key.format=raw", "separated by ';'", 4);
 	refuse("connector=recorded path=p topic=t format=json errors.policy=ignore", "fail, skip or dead-letter", 4);
 	refuse("connector=recorded path=p topic=t format=json end.of.input=open", "close or keep", 4);
 	refuse("connector=datagen number-of-rows=-1", "a whole number from 0", 1);
@@ -219,6 +220,16 @@ static void test_what_belongs_together(void **state)
 	refuse("connector=kafka topic=t format=json scan.bounded.timestamp-millis=5",
 	       "needs 'scan.bounded.mode' = 'timestamp'", 3);
 	refuse("connector=kafka topic=t format=json key.fields-prefix=k_", "EXCEPT_KEY", 3);
+	refuse("connector=recorded path=p topic=t format=json key.fields=a", "'key.fields' needs 'key.format'", 4);
+	refuse("connector=kafka topic=t format=json key.fields=a key.format=json value.fields-include=EXCEPT_KEY "
+	       "key.fields-prefix=k_",
+	       "'a' of 'key.fields' does not begin with 'k_'", 6);
+	refuse("connector=kafka topic=t;u format=json scan.startup.mode=specific-offsets "
+	       "scan.startup.specific-offsets=partition:0,offset:42",
+	       "needs a single topic", 4);
+	refuse("connector=kafka topic-pattern=t.* format=json scan.bounded.mode=specific-offsets "
+	       "scan.bounded.specific-offsets=partition:0,offset:42",
+	       "needs a single topic", 4);
 	struct fixture fx; /* options of the format may stand before it */
 	parse(&fx, "json.ignore-parse-errors=true format=json topic=t connector=kafka");
 	assert_int_equal(fx.err, WEIR_OK);

@@ -532,6 +532,15 @@ static void test_create_table(void **state)
 		     "'format' = 'json',"
 		     " 'key.format' = 'raw', 'key.fields' = 'abd')",
 		     131, "key.fields: unknown column abd", "did you mean abc?");
+	expect_error("CREATE TABLE t (abc STRING) WITH ('connector' = 'recorded', 'path' = 'x', 'topic' = 't', "
+		     "'format' = 'json', 'key.fields' = 'abc')",
+		     109, "option 'key.fields' needs 'key.format'", "");
+	expect_error("CREATE TABLE t (abc STRING) WITH ('connector' = 'recorded', 'path' = 'x', 'topic' = 't', "
+		     "'format' = 'json', 'key.format' = 'raw')",
+		     109, "option 'key.format' needs 'key.fields' or a PRIMARY KEY", "add 'key.fields'");
+	expect_error("CREATE TABLE t (a STRING, b AS UPPER(a)) WITH ('connector' = 'recorded', 'path' = 'x', "
+		     "'topic' = 't', 'format' = 'json', 'key.format' = 'raw', 'key.fields' = 'b')",
+		     144, "key.fields: column b does not stand in the record", "name physical columns");
 	expect_error("CREATE TABLE t (a STRING, x BIGINT METADATA FROM 'offset') WITH ('connector' = 'recorded', "
 		     "'path' = 'x', 'topic'"
 		     " = 't', 'format' = 'json'); INSERT INTO t SELECT order_id, ts FROM orders",

@@ -407,6 +407,9 @@ static enum weir_err check_option_names(struct create *cr, const struct weir_tab
 		const char *name = weir_mem_strndup(sq->m, p, end == NULL ? strlen(p) : (size_t)(end - p));
 		if (find_column(cr, name) < 0)
 			return unknown_column(cr, name, option_at(cr, "key.fields", at), "key.fields");
+		if (column_at(cr, (uint32_t)find_column(cr, name))->kind != WEIR_COLUMN_PHYSICAL)
+			return sql_error(sq, option_at(cr, "key.fields", at), "name physical columns",
+					 "key.fields: column %s does not stand in the record", name);
 		p = end == NULL ? NULL : end + 1;
 	}
 	const struct weir_option *all = (const struct weir_option *)cr->options.data;
@@ -419,6 +422,11 @@ static enum weir_err check_option_names(struct create *cr, const struct weir_tab
 		if (find_column(cr, name) < 0)
 			return unknown_column(cr, name, place_of(&cr->option_places, i), "datagen");
 	}
+	if (o->has_key_format && o->key_fields == NULL && def->primary_key_count == 0 &&
+	    o->connector != WEIR_CONNECTOR_UPSERT_KAFKA)
+		return sql_error(sq, option_at(cr, "key.format", at),
+				 "add 'key.fields', or PRIMARY KEY (...) NOT ENFORCED",
+				 "option 'key.format' needs 'key.fields' or a PRIMARY KEY");
 	if (o->connector == WEIR_CONNECTOR_UPSERT_KAFKA && def->primary_key_count == 0)
 		return sql_error(sq, at, "add PRIMARY KEY (...) NOT ENFORCED",
 				 "connector 'upsert-kafka' needs a PRIMARY KEY");
