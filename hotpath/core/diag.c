@@ -22,6 +22,7 @@ struct weir_diag {
 	enum weir_err err;
 	int line;
 	int column;
+	size_t offset; /* of the place in its text */
 	bool retriable;
 	char *text;
 	char *file;    /* NULL: none */
@@ -112,6 +113,44 @@ static char *make_excerpt(const char *line, size_t line_bytes, size_t column)
 	return (char *)b.data;
 }
 
+const char *weir_text_place(const char *text, size_t bytes, const char *at, int *line, int *column)
+{
+	const char *start = text;
+	*line = 1;
+	for (const char *p = text; p < at; p++) {
+		if (*p == '\n') {
+			(*line)++;
+			start = p + 1;
+		}
+	}
+	bool mark = start == text && bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 && at >= text + 3;
+	*column = mark ? 0 : 1;
+	for (const char *p = start; p < at; p++)
+		*column += ((unsigned char)*p & 0xc0) != 0x80;
+	return start;
+}
+
+size_t weir_diag_offset(const struct weir_diag *dg)
+{
+	return dg != NULL && dg->line > 0 ? dg->offset : SIZE_MAX;
+}
+
+void weir_diag_move(struct weir_diag *dg, const char *text, size_t bytes, const char *at)
+{
+	WEIR_ASSERT(at >= text && at <= text + bytes);
+	const char *line = weir_text_place(text, bytes, at, &dg->line, &dg->column);
+	const char *end = memchr(at, '\n', (size_t)(text + bytes - at));
+	if (end == NULL)
+		end = text + bytes;
+	if (end > line && end[-1] == '\r' && end - 1 >= at)
+		end--;
+	free(dg->excerpt);
+	dg->excerpt = make_excerpt(line, (size_t)(end - line), (size_t)(at - line));
+	dg->offset = (size_t)(at - text);
+	free(dg->report);
+	dg->report = NULL;
+}
+
 enum weir_err weir_diag_set_at(struct weir_diag **out, enum weir_err err, const char *file, const char *text,
 			       size_t bytes, const char *at, const char *hint, const char *fmt, ...)
 {
@@ -133,28 +172,8 @@ enum weir_err weir_diag_set_at(struct weir_diag **out, enum weir_err err, const 
 		dg->hint = weir_xstrdup(hint);
 		clean_line(dg->hint);
 	}
-	if (text != NULL && at != NULL) {
-		WEIR_ASSERT(at >= text && at <= text + bytes);
-		const char *line = text;
-		dg->line = 1;
-		for (const char *p = text; p < at; p++) {
-			if (*p == '\n') {
-				dg->line++;
-				line = p + 1;
-			}
-		}
-		/* In characters, as editors count, and without a byte-order mark. */
-		bool mark = line == text && bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 && at >= text + 3;
-		dg->column = mark ? 0 : 1;
-		for (const char *p = line; p < at; p++)
-			dg->column += ((unsigned char)*p & 0xc0) != 0x80;
-		const char *end = memchr(at, '\n', (size_t)(text + bytes - at));
-		if (end == NULL)
-			end = text + bytes;
-		if (end > line && end[-1] == '\r' && end - 1 >= at)
-			end--;
-		dg->excerpt = make_excerpt(line, (size_t)(end - line), (size_t)(at - line));
-	}
+	if (text != NULL && at != NULL)
+		weir_diag_move(dg, text, bytes, at);
 	*out = dg;
 	return err;
 }

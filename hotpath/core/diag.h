@@ -11,6 +11,13 @@ enum weir_err weir_diag_set(struct weir_diag **out, enum weir_err err, const cha
  * into it; the line, a caret and hint (may be NULL) go into the report. text may be NULL: no place. */
 enum weir_err weir_diag_set_at(struct weir_diag **out, enum weir_err err, const char *file, const char *text,
 			       size_t bytes, const char *at, const char *hint, const char *fmt, ...) WEIR_PRINTF(8, 9);
+/* Line and column of at, from 1: in characters, as editors count, and without a byte-order mark. Returns where its line
+ * starts. */
+const char *weir_text_place(const char *text, size_t bytes, const char *at, int *line, int *column);
+/* Where in its text an error with a place stands, SIZE_MAX without one; and the same error at a place of another text,
+ * of which the first was made. */
+size_t weir_diag_offset(const struct weir_diag *dg);
+void weir_diag_move(struct weir_diag *dg, const char *text, size_t bytes, const char *at);
 /* A copy that lives on its own, for owners that report one error to several callers; NULL of NULL. */
 struct weir_diag *weir_diag_copy(const struct weir_diag *dg);
 void weir_diag_mark_retriable(struct weir_diag *dg);

@@ -744,6 +744,46 @@ static void test_expand_places(void **state)
 	}
 }
 
+/* Errors and warnings stand where their author sees them, whatever came in for ${...} before. */
+static void test_places_as_written(void **state)
+{
+	(void)state;
+	static const struct weir_sql_variable v[] = {{"n", "'a longer value than its name'\n,\n1"}, {"t", "nowhere"}};
+	static const char *const texts[][2] = {
+		{"SELECT 'ü', ${n}, a FROM nowhere", "q.sql:1:26: error: unknown table nowhere\n"
+						     "  SELECT 'ü', ${n}, a FROM nowhere\n"
+						     "                           ^"},
+		{"SELECT ${n},\n ${n}, a FROM ${t} x", "q.sql:2:15: error: unknown table nowhere\n"
+						       "   ${n}, a FROM ${t} x\n"
+						       "                ^"},
+		{"SELECT ${n},\n a FROM", "q.sql:2:8: error: "},
+		{"SELECT '${t}' ~", "q.sql:1:15: error: "},
+	};
+	for (size_t i = 0; i < WEIR_COUNT_OF(texts); i++) {
+		struct weir_diag *dg = NULL;
+		struct weir_sql *sq = NULL;
+		assert_int_not_equal(
+			weir_sql_open_filled(&sq, NULL, "q.sql", texts[i][0], strlen(texts[i][0]), v, 2, &dg), WEIR_OK);
+		if (strncmp(weir_diag_report(dg), texts[i][1], strlen(texts[i][1])) != 0)
+			fail_msg("want %s, got %s", texts[i][1], weir_diag_report(dg));
+		weir_diag_destroy(dg);
+	}
+	static const char sets[] = "SET 'pipeline.name' = '${t}';\nSET '${t}' = 'ü'; RESET";
+	struct weir_conf *cf = weir_conf_create();
+	struct weir_diag *dg = NULL;
+	struct weir_sql *sq = NULL;
+	static const struct weir_sql_variable slots[] = {{"t", "slots"}};
+	assert_int_not_equal(weir_sql_open_filled(&sq, cf, "q.sql", sets, sizeof sets - 1, slots, 1, &dg), WEIR_OK);
+	assert_non_null(strstr(weir_diag_report(dg), "q.sql:2:5: error: "));
+	weir_diag_destroy(dg);
+	dg = NULL;
+	static const char warned[] = "SET '${t}' = '16'; RESET 'ü';";
+	assert_int_equal(weir_sql_open_filled(&sq, cf, "q.sql", warned, sizeof warned - 1, slots, 1, &dg), WEIR_OK);
+	assert_non_null(strstr(weir_sql_warning(sq, 0), "q.sql:1:20: warning: RESET"));
+	weir_sql_close(sq);
+	weir_conf_destroy(cf);
+}
+
 /* ---- bounds ---- */
 
 static char *repeat(const char *head, const char *part, int n, const char *tail)
@@ -856,6 +896,7 @@ int main(void)
 		cmocka_unit_test(test_show_and_describe),
 		cmocka_unit_test(test_expand),
 		cmocka_unit_test(test_expand_places),
+		cmocka_unit_test(test_places_as_written),
 		cmocka_unit_test(test_depth_in_every_clause),
 		cmocka_unit_test(test_many_views_columns_and_unions),
 	};

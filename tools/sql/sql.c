@@ -22,30 +22,36 @@ enum weir_err sql_error(struct weir_sql *sq, uint32_t at, const char *hint, cons
 	return weir_token_error(&sq->ts, &sq->ts.token[at], sq->dg, hint, "%s", text);
 }
 
-/* 1-based line and column of a byte offset. */
-static void place(const struct weir_sql *sq, uint32_t offset, unsigned *line, unsigned *column)
+/* Where an offset of the text stands in what was written: a filled-in value stands at its ${name}. */
+static const char *written_at(const struct sql_written *wr, size_t offset)
 {
-	*line = *column = 1;
-	for (uint32_t i = 0; i < offset; i++) {
-		(*column)++;
-		if (sq->ts.text[i] == '\n') {
-			(*line)++;
-			*column = 1;
-		}
-	}
+	size_t at = offset;
+	const struct sql_filled *f = (const struct sql_filled *)wr->filled.data;
+	for (size_t i = 0; i < wr->filled.bytes / sizeof *f && f[i].at <= offset; i++)
+		at = offset < f[i].at + f[i].bytes
+			     ? f[i].written_at
+			     : f[i].written_at + f[i].written_bytes + (offset - f[i].at - f[i].bytes);
+	return wr->text + (at < wr->bytes ? at : wr->bytes);
+}
+
+/* Line and column of token `at`. */
+static void place(const struct weir_sql *sq, uint32_t at, int *line, int *column)
+{
+	(void)weir_text_place(sq->written.text, sq->written.bytes, written_at(&sq->written, sq->ts.token[at].at), line,
+			      column);
 }
 
 void sql_warn(struct weir_sql *sq, uint32_t at, const char *fmt, ...)
 {
 	char text[400];
-	unsigned line, column;
+	int line, column;
 	struct weir_buf b = {0};
 	va_list ap;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	place(sq, sq->ts.token[at].at, &line, &column);
-	weir_buf_printf(&b, "%s%s%u:%u: warning: %s", sq->ts.file == NULL ? "" : sq->ts.file,
+	place(sq, at, &line, &column);
+	weir_buf_printf(&b, "%s%s%d:%d: warning: %s", sq->ts.file == NULL ? "" : sq->ts.file,
 			sq->ts.file == NULL ? "" : ":", line, column, text);
 	weir_buf_put_byte(&b, 0);
 	weir_buf_put(&sq->warnings, &b.data, sizeof b.data);
@@ -160,7 +166,7 @@ static enum weir_err do_set(struct weir_sql *sq)
 	uint32_t at = ++sq->ts.next;
 	const struct weir_token *t = weir_token_peek(&sq->ts, 0);
 	const char *name, *value;
-	unsigned line, column;
+	int line, column;
 	struct weir_diag *inner = NULL;
 	if (t->kind == WEIR_TOK_STRING) {
 		name = t->text;
@@ -185,8 +191,8 @@ static enum weir_err do_set(struct weir_sql *sq)
 		return sql_error(sq, value_at, NULL, "expected a value");
 	if (sq->cf == NULL)
 		return sql_error(sq, at - 1, NULL, "SET cannot be used here");
-	place(sq, sq->ts.token[at].at, &line, &column);
-	const char *where = weir_mem_printf(sq->m, "%s:%u", sq->ts.file == NULL ? "sql" : sq->ts.file, line);
+	place(sq, at, &line, &column);
+	const char *where = weir_mem_printf(sq->m, "%s:%d", sq->ts.file == NULL ? "sql" : sq->ts.file, line);
 	err = weir_conf_set_from(sq->cf, name, value, WEIR_ORIGIN_FILE, where, &inner);
 	return err == WEIR_OK ? err : sql_error_from(sq, at, inner);
 }
@@ -357,6 +363,82 @@ static enum weir_err compile_all(struct weir_sql *sq)
 	return err;
 }
 
+/* ---- ${name} ---- */
+
+static bool is_variable_byte(char c, bool first)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+	       (!first && ((c >= '0' && c <= '9') || c == '.' || c == '-'));
+}
+
+/* Bytes of the comment that starts at p, 0 where none does. */
+static size_t comment_bytes(const char *p, const char *end)
+{
+	const char *close = NULL;
+	if (end - p >= 2 && p[0] == '-' && p[1] == '-')
+		close = memchr(p, '\n', (size_t)(end - p));
+	else if (end - p >= 2 && p[0] == '/' && p[1] == '*')
+		close = memmem(p + 2, (size_t)(end - p) - 2, "*/", 2);
+	else
+		return 0;
+	return (size_t)((close != NULL ? close : end) - p);
+}
+
+/* A value inside quotes stays inside: each such quote in it is doubled. */
+static void put_value(struct weir_buf *b, const char *value, char quote)
+{
+	for (; *value != 0; value++) {
+		if (*value == quote)
+			weir_buf_put_byte(b, (uint8_t)quote);
+		weir_buf_put_byte(b, (uint8_t)*value);
+	}
+}
+
+/* What wr holds, filled, and terminated; notes where values were put. */
+static enum weir_err fill(const char *file, struct sql_written *wr, const struct weir_sql_variable *variables,
+			  size_t count, struct weir_buf *b, struct weir_diag **diag)
+{
+	const char *sql = wr->text;
+	size_t bytes = wr->bytes;
+	char hint[160];
+	char quote = 0; /* the one the text is inside of: ' " or ` */
+	for (size_t i = 0; i < bytes;) {
+		size_t comment = quote == 0 ? comment_bytes(sql + i, sql + bytes) : 0;
+		if (comment != 0 || sql[i] != '$' || i + 1 >= bytes || sql[i + 1] != '{') {
+			if (quote == 0 && (sql[i] == '\'' || sql[i] == '"' || sql[i] == '`'))
+				quote = sql[i];
+			else if (sql[i] == quote) /* a doubled one closes and opens */
+				quote = 0;
+			weir_buf_put(b, sql + i, comment != 0 ? comment : 1);
+			i += comment != 0 ? comment : 1;
+			continue;
+		}
+		size_t from = i + 2, to = from, v = 0;
+		while (to < bytes && is_variable_byte(sql[to], to == from))
+			to++;
+		if (to == from || to >= bytes || sql[to] != '}')
+			return weir_diag_set_at(diag, WEIR_E_PLAN, file, sql, bytes, sql + i, NULL,
+						"expected a name and } after ${");
+		while (v < count && (strlen(variables[v].name) != to - from ||
+				     memcmp(variables[v].name, sql + from, to - from) != 0))
+			v++;
+		if (v == count) {
+			snprintf(hint, sizeof hint, "give it with --define %.*s=VALUE",
+				 (int)(to - from > 60 ? 60 : to - from), sql + from);
+			return weir_diag_set_at(diag, WEIR_E_PLAN, file, sql, bytes, sql + i, hint,
+						"${%.*s} is not defined", (int)(to - from > 60 ? 60 : to - from),
+						sql + from);
+		}
+		struct sql_filled f = {.at = b->bytes, .written_at = i, .written_bytes = to + 1 - i};
+		put_value(b, variables[v].value, quote);
+		f.bytes = b->bytes - f.at;
+		weir_buf_put(&wr->filled, &f, sizeof f);
+		i = to + 1;
+	}
+	weir_buf_put_byte(b, 0);
+	return WEIR_OK;
+}
+
 /* ---- public ---- */
 
 static size_t limit(const struct weir_conf *cf, const char *name, size_t otherwise)
@@ -366,13 +448,15 @@ static size_t limit(const struct weir_conf *cf, const char *name, size_t otherwi
 	return text != NULL && weir_size_parse(text, &v) && v > 0 ? (size_t)v : otherwise;
 }
 
-enum weir_err weir_sql_open(struct weir_sql **out, struct weir_conf *cf, const char *file, const char *sql,
-			    size_t bytes, struct weir_diag **diag)
+/* Compiles text, which was made of what was written. */
+static enum weir_err open_text(struct weir_sql **out, struct weir_conf *cf, const char *file, const char *text,
+			       size_t bytes, const struct sql_written *written, struct weir_diag **diag)
 {
 	struct weir_sql *sq = weir_xcalloc(1, sizeof *sq);
 	struct weir_diag *own = NULL;
 	sq->cf = cf;
 	sq->dg = diag == NULL ? &own : diag;
+	sq->written = *written;
 	sq->tp = weir_topology_create();
 	if (sq->tp == NULL) {
 		weir_sql_close(sq);
@@ -380,12 +464,15 @@ enum weir_err weir_sql_open(struct weir_sql **out, struct weir_conf *cf, const c
 	}
 	sq->m = weir_topology_mem(sq->tp);
 	enum weir_err err =
-		weir_tokens_init(&sq->ts, sq->m, file, sql, bytes, limit(cf, "sql.bytes.max", 64 * 1024), sq->dg);
+		weir_tokens_init(&sq->ts, sq->m, file, text, bytes, limit(cf, "sql.bytes.max", 64 * 1024), sq->dg);
 	sq->ts.depth_max = (uint32_t)limit(cf, "sql.depth.max", 200);
 	if (err == WEIR_OK)
 		err = compile_all(sq);
 	if (err == WEIR_OK)
 		err = sql_name_application(sq);
+	size_t at = err != WEIR_OK ? weir_diag_offset(*sq->dg) : SIZE_MAX;
+	if (at <= bytes)
+		weir_diag_move(*sq->dg, written->text, written->bytes, written_at(written, at));
 	weir_diag_destroy(own);
 	weir_buf_fini(&sq->tables);
 	weir_buf_fini(&sq->states);
@@ -400,6 +487,30 @@ enum weir_err weir_sql_open(struct weir_sql **out, struct weir_conf *cf, const c
 	}
 	*out = sq;
 	return WEIR_OK;
+}
+
+enum weir_err weir_sql_open(struct weir_sql **out, struct weir_conf *cf, const char *file, const char *sql,
+			    size_t bytes, struct weir_diag **diag)
+{
+	return open_text(out, cf, file, sql, bytes, &(struct sql_written){sql, bytes, {0}}, diag);
+}
+
+enum weir_err weir_sql_open_filled(struct weir_sql **out, struct weir_conf *cf, const char *file, const char *sql,
+				   size_t bytes, const struct weir_sql_variable *variables, size_t count,
+				   struct weir_diag **diag)
+{
+	struct sql_written written = {sql, bytes, {0}};
+	struct weir_buf text = {0};
+	struct weir_diag *own = NULL;
+	if (diag == NULL)
+		diag = &own;
+	enum weir_err err = fill(file, &written, variables, count, &text, diag);
+	if (err == WEIR_OK)
+		err = open_text(out, cf, file, (const char *)text.data, text.bytes - 1, &written, diag);
+	weir_buf_fini(&text);
+	weir_buf_fini(&written.filled);
+	weir_diag_destroy(own);
+	return err;
 }
 
 void weir_sql_close(struct weir_sql *sq)
@@ -460,76 +571,18 @@ enum weir_err weir_sql_compile(struct weir_topology **out, struct weir_conf *cf,
 	return err;
 }
 
-static bool is_variable_byte(char c, bool first)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-	       (!first && ((c >= '0' && c <= '9') || c == '.' || c == '-'));
-}
-
-/* Bytes of the comment that starts at p, 0 where none does. */
-static size_t comment_bytes(const char *p, const char *end)
-{
-	const char *close = NULL;
-	if (end - p >= 2 && p[0] == '-' && p[1] == '-')
-		close = memchr(p, '\n', (size_t)(end - p));
-	else if (end - p >= 2 && p[0] == '/' && p[1] == '*')
-		close = memmem(p + 2, (size_t)(end - p) - 2, "*/", 2);
-	else
-		return 0;
-	return (size_t)((close != NULL ? close : end) - p);
-}
-
-/* A value inside quotes stays inside: each such quote in it is doubled. */
-static void put_value(struct weir_buf *b, const char *value, char quote)
-{
-	for (; *value != 0; value++) {
-		if (*value == quote)
-			weir_buf_put_byte(b, (uint8_t)quote);
-		weir_buf_put_byte(b, (uint8_t)*value);
-	}
-}
-
 enum weir_err weir_sql_expand(const char *file, const char *sql, size_t bytes,
 			      const struct weir_sql_variable *variables, size_t count, char **out, size_t *out_bytes,
 			      struct weir_diag **diag)
 {
+	struct sql_written written = {sql, bytes, {0}};
 	struct weir_buf b = {0};
-	char hint[160];
-	char quote = 0; /* the one the text is inside of: ' " or ` */
-	for (size_t i = 0; i < bytes;) {
-		size_t comment = quote == 0 ? comment_bytes(sql + i, sql + bytes) : 0;
-		if (comment != 0 || sql[i] != '$' || i + 1 >= bytes || sql[i + 1] != '{') {
-			if (quote == 0 && (sql[i] == '\'' || sql[i] == '"' || sql[i] == '`'))
-				quote = sql[i];
-			else if (sql[i] == quote) /* a doubled one closes and opens */
-				quote = 0;
-			weir_buf_put(&b, sql + i, comment != 0 ? comment : 1);
-			i += comment != 0 ? comment : 1;
-			continue;
-		}
-		size_t from = i + 2, to = from, v = 0;
-		while (to < bytes && is_variable_byte(sql[to], to == from))
-			to++;
-		if (to == from || to >= bytes || sql[to] != '}') {
-			weir_buf_fini(&b);
-			return weir_diag_set_at(diag, WEIR_E_PLAN, file, sql, bytes, sql + i, NULL,
-						"expected a name and } after ${");
-		}
-		while (v < count && (strlen(variables[v].name) != to - from ||
-				     memcmp(variables[v].name, sql + from, to - from) != 0))
-			v++;
-		if (v == count) {
-			weir_buf_fini(&b);
-			snprintf(hint, sizeof hint, "give it with --define %.*s=VALUE",
-				 (int)(to - from > 60 ? 60 : to - from), sql + from);
-			return weir_diag_set_at(diag, WEIR_E_PLAN, file, sql, bytes, sql + i, hint,
-						"${%.*s} is not defined", (int)(to - from > 60 ? 60 : to - from),
-						sql + from);
-		}
-		put_value(&b, variables[v].value, quote);
-		i = to + 1;
+	enum weir_err err = fill(file, &written, variables, count, &b, diag);
+	weir_buf_fini(&written.filled);
+	if (err != WEIR_OK) {
+		weir_buf_fini(&b);
+		return err;
 	}
-	weir_buf_put_byte(&b, 0);
 	*out = (char *)b.data;
 	*out_bytes = b.bytes - 1;
 	return WEIR_OK;

@@ -86,16 +86,28 @@ struct sql_table {
 	struct sql_rel rel[2];
 };
 
+/* The text as its author wrote it, and where values have been filled in. */
+struct sql_filled {
+	size_t at, bytes; /* in the filled text */
+	size_t written_at, written_bytes;
+};
+struct sql_written {
+	const char *text;
+	size_t bytes;
+	struct weir_buf filled; /* struct sql_filled, ascending */
+};
+
 struct weir_sql {
 	struct weir_topology *tp;
 	struct weir_mem *m; /* the topology's */
 	struct weir_tokens ts;
 	struct weir_conf *cf;
 	struct weir_diag **dg;
-	struct weir_buf tables;   /* struct sql_table * */
-	struct weir_buf states;   /* const char *: state names given */
-	struct weir_buf output;   /* of SHOW, DESCRIBE */
-	struct weir_buf warnings; /* char *, malloc'd */
+	struct sql_written written; /* borrowed while it compiles */
+	struct weir_buf tables;     /* struct sql_table * */
+	struct weir_buf states;     /* const char *: state names given */
+	struct weir_buf output;     /* of SHOW, DESCRIBE */
+	struct weir_buf warnings;   /* char *, malloc'd */
 	enum weir_sql_action action;
 	bool prints_rows;
 	bool in_set;           /* between BEGIN STATEMENT SET and END */

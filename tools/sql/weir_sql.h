@@ -32,6 +32,13 @@ enum weir_sql_action {
 /* The same in steps, for programs that show what SHOW, DESCRIBE and EXPLAIN say. */
 WEIR_API WEIR_MUST_CHECK enum weir_err weir_sql_open(struct weir_sql **out, struct weir_conf *cf, const char *file,
 						     const char *sql, size_t bytes, struct weir_diag **diag);
+/* The same of a text with ${name} in it, filled as by weir_sql_expand: errors, warnings and the origins of SETs name
+ * their place in the text as it was written. */
+struct weir_sql_variable;
+WEIR_API WEIR_MUST_CHECK enum weir_err weir_sql_open_filled(struct weir_sql **out, struct weir_conf *cf,
+							    const char *file, const char *sql, size_t bytes,
+							    const struct weir_sql_variable *variables, size_t count,
+							    struct weir_diag **diag);
 /* What is to be done with the text. */
 WEIR_API enum weir_sql_action weir_sql_action(const struct weir_sql *sq);
 /* Whether a bare SELECT prints rows. */

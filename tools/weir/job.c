@@ -213,22 +213,6 @@ static void default_defines(struct weir_job *jb)
 	}
 }
 
-static enum weir_err expand(struct weir_job *jb, struct weir_diag **dg)
-{
-	char *text;
-	size_t bytes;
-	if (jb->define_default != NULL)
-		default_defines(jb);
-	enum weir_err err =
-		weir_sql_expand(jb->file, jb->sql, jb->sql_bytes, jb->define, jb->define_count, &text, &bytes, dg);
-	if (err != WEIR_OK)
-		return err;
-	jb->sql = weir_mem_strndup(&jb->mem, text, bytes);
-	jb->sql_bytes = bytes;
-	weir_free(text);
-	return WEIR_OK;
-}
-
 /* The application id of last resort: the file's name without folder and ending. */
 static const char *stem(struct weir_job *jb)
 {
@@ -269,8 +253,8 @@ int weir_job_load(struct weir_job *jb)
 	enum weir_err err = weir_conf_set_from(jb->cf, "application.id", stem(jb), WEIR_ORIGIN_DEFAULT, jb->file, &dg);
 	if (err == WEIR_OK)
 		err = weir_file_read(&jb->mem, jb->file, &jb->sql, &jb->sql_bytes, &dg);
-	if (err == WEIR_OK)
-		err = expand(jb, &dg);
+	if (err == WEIR_OK && jb->define_default != NULL)
+		default_defines(jb);
 	return err == WEIR_OK ? -1 : weir_fail(dg);
 }
 
@@ -278,8 +262,8 @@ int weir_job_compile(struct weir_job *jb)
 {
 	struct weir_diag *dg = NULL;
 	const char *warning;
-	if (weir_sql_open(&jb->sq, jb->cf, strcmp(jb->file, "-") == 0 ? "stdin" : jb->file, jb->sql, jb->sql_bytes,
-			  &dg) != WEIR_OK)
+	if (weir_sql_open_filled(&jb->sq, jb->cf, strcmp(jb->file, "-") == 0 ? "stdin" : jb->file, jb->sql,
+				 jb->sql_bytes, jb->define, jb->define_count, &dg) != WEIR_OK)
 		return weir_fail(dg);
 	for (unsigned i = 0; (warning = weir_sql_warning(jb->sq, i)) != NULL; i++)
 		weir_talk("%s", warning);
