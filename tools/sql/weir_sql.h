@@ -15,6 +15,7 @@ extern "C" {
 struct weir_topology;
 struct weir_conf;
 struct weir_sql;
+struct weir_sql_variable;
 
 /* Compiles a text that holds something to run. SETs go into cf (as from a file, with their place); cf may be NULL, then
  * a SET is an error. file names the text in errors and may be NULL. On success *out is the caller's. */
@@ -34,7 +35,6 @@ WEIR_API WEIR_MUST_CHECK enum weir_err weir_sql_open(struct weir_sql **out, stru
 						     const char *sql, size_t bytes, struct weir_diag **diag);
 /* The same of a text with ${name} in it, filled as by weir_sql_expand: errors, warnings and the origins of SETs name
  * their place in the text as it was written. */
-struct weir_sql_variable;
 WEIR_API WEIR_MUST_CHECK enum weir_err weir_sql_open_filled(struct weir_sql **out, struct weir_conf *cf,
 							    const char *file, const char *sql, size_t bytes,
 							    const struct weir_sql_variable *variables, size_t count,
