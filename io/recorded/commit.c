@@ -2,6 +2,7 @@
  * commit.h. */
 #include "io/recorded/commit.h"
 
+#include "hotpath/core/hash.h"
 #include "hotpath/core/mem.h"
 #include "io/recorded/sys.h"
 
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { COMMIT_VERSION = 1 };
+enum { COMMIT_VERSION = 2, COMMIT_VERSION_PLAIN = 1 /* without a checksum */ };
 #define COMMIT_BYTES_MAX (256u << 20) /* two million files */
 
 static const char *const kind_names[] = {
@@ -54,6 +55,23 @@ struct weir_commit_section *weir_commit_find(const struct weir_commit *c, const 
 	return NULL;
 }
 
+bool weir_commit_lists(const struct weir_commit *c, const char *topic)
+{
+	for (uint32_t i = 0; i < c->section_count; i++)
+		for (uint32_t j = 0; j < c->sections[i].topic_count; j++)
+			if (c->sections[i].topics[j].path == NULL && strcmp(c->sections[i].topics[j].name, topic) == 0)
+				return true;
+	return false;
+}
+
+bool weir_changelog_is_of(const char *topic, const char *app)
+{
+	static const char ending[] = "-changelog";
+	size_t bytes = strlen(topic), app_bytes = strlen(app);
+	return bytes >= app_bytes + sizeof ending && strncmp(topic, app, app_bytes) == 0 && topic[app_bytes] == '-' &&
+	       strcmp(topic + bytes - (sizeof ending - 1), ending) == 0;
+}
+
 /* Room for one more in an array that grows at powers of two. */
 static void *grow_by_one(void *array, uint32_t count, size_t item_bytes)
 {
@@ -75,6 +93,17 @@ void weir_commit_add_file(struct weir_commit_section *s, const char *path, const
 	s->files = grow_by_one(s->files, s->file_count, sizeof *s->files);
 	s->files[s->file_count++] =
 		(struct weir_commit_file){path == NULL ? NULL : weir_xstrdup(path), weir_xstrdup(name), length, next};
+}
+
+/* Of what the file says, however it is laid out. */
+static bool checksum(const json_t *apps, char out[17])
+{
+	char *text = json_dumps(apps, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	if (text == NULL)
+		return false;
+	snprintf(out, 17, "%016llx", (unsigned long long)weir_hash(text, strlen(text)));
+	free(text);
+	return true;
 }
 
 /* ---- reading ---- */
@@ -162,6 +191,13 @@ static char *read_text(const char *path, size_t *bytes)
 	return text;
 }
 
+static bool checksum_fits(const json_t *root, const json_t *apps)
+{
+	char sum[17];
+	const char *said = json_string_value(json_object_get(root, "checksum"));
+	return said != NULL && checksum(apps, sum) && strcmp(said, sum) == 0;
+}
+
 enum weir_err weir_commit_load(const char *folder, struct weir_commit *c, struct weir_diag **dg)
 {
 	memset(c, 0, sizeof *c);
@@ -184,9 +220,13 @@ enum weir_err weir_commit_load(const char *folder, struct weir_commit *c, struct
 	json_t *version = json_object_get(root, "version"), *apps = json_object_get(root, "applications"), *value;
 	if (!json_is_integer(version) || !json_is_object(apps)) {
 		err = corrupt(path, "it has no version or no applications", dg);
-	} else if (json_integer_value(version) != COMMIT_VERSION) {
+	} else if (json_integer_value(version) != COMMIT_VERSION &&
+		   json_integer_value(version) != COMMIT_VERSION_PLAIN) {
 		err = weir_diag_set(dg, WEIR_E_STATE, "the commit file %s has version %lld; this weir reads version %d",
 				    path, (long long)json_integer_value(version), COMMIT_VERSION);
+	} else if ((json_integer_value(version) == COMMIT_VERSION || json_object_get(root, "checksum") != NULL) &&
+		   !checksum_fits(root, apps)) {
+		err = corrupt(path, "its checksum does not fit: it has been changed after weir wrote it", dg);
 	} else {
 		const char *app;
 		c->sections = weir_xcalloc(json_object_size(apps) + 1, sizeof *c->sections);
@@ -237,13 +277,20 @@ static json_t *section_json(const struct weir_commit_section *s)
 static char *commit_text(const struct weir_commit *c, const struct weir_commit_section *s, bool remove)
 {
 	json_t *root = json_object(), *apps = json_object();
+	char sum[17];
 	json_object_set_new(root, "version", json_integer(COMMIT_VERSION));
-	json_object_set_new(root, "applications", apps);
 	for (uint32_t i = 0; i < c->section_count; i++)
 		if (strcmp(c->sections[i].app, s->app) != 0)
 			json_object_set_new(apps, c->sections[i].app, section_json(&c->sections[i]));
 	if (!remove)
 		json_object_set_new(apps, s->app, section_json(s));
+	if (!checksum(apps, sum)) { /* a name in it is not UTF-8 */
+		json_decref(apps);
+		json_decref(root);
+		return NULL;
+	}
+	json_object_set_new(root, "checksum", json_string(sum));
+	json_object_set_new(root, "applications", apps);
 	char *text = json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 	json_decref(root);
 	return text;

@@ -1,11 +1,14 @@
 /* commit.h: DIR/weir.commit, the file that says how much of a folder's files is committed. JSON, replaced by rename.
  *
- *   {"version": 1, "applications": {"revenue": {
+ *   {"version": 2, "checksum": "6c1e9f0b51d3a2e4", "applications": {"revenue": {
  *      "epoch": 12,
  *      "home": "/srv/state",                              only in a folder that is not the application's home
  *      "topics": [{"name": "revenue-totals-changelog", "kind": "changelog", "partitions": 16, "path": "/srv/out"}],
  *      "files":  [{"file": "revenue-totals-changelog-0/00000000000000000000.log", "length": 4096, "next": 17, "path":
  * ...}]}}}
+ *
+ * The checksum is XXH3 of the applications as compact JSON: what an editor or a bad disk changed is noticed. Version 1,
+ * which had none, is read.
  *
  * "path" stands only at what lies in another folder. The home's section decides: it also lists the application's files
  * in other folders, whose own sections are for their readers and are brought up to the home's when the log is opened.
@@ -53,6 +56,12 @@ struct weir_commit {
 WEIR_MUST_CHECK enum weir_err weir_commit_load(const char *folder, struct weir_commit *c, struct weir_diag **dg);
 void weir_commit_fini(struct weir_commit *c);
 struct weir_commit_section *weir_commit_find(const struct weir_commit *c, const char *app);
+
+/* Whether a section lists this topic of the commit file's own folder. */
+bool weir_commit_lists(const struct weir_commit *c, const char *topic);
+/* Whether a topic's name is that of a changelog of this application ("revenue" has "revenue-totals-changelog", and so
+ * may "revenue-totals"). */
+bool weir_changelog_is_of(const char *topic, const char *app);
 
 /* Replaces the section of s->app by s (remove: takes it out), durably: written, synced, renamed, the folder synced. */
 WEIR_MUST_CHECK enum weir_err weir_commit_store(const char *folder, const struct weir_commit_section *s, bool remove,

@@ -327,6 +327,35 @@ static enum weir_err topic_free(const struct log *lg, const char *path, const ch
 	return err;
 }
 
+/* Records that nobody lists, and a changelog of our name that nobody lists either: they are ours, and the commit file
+ * that said so has been lost. Results must not come behind what is there. */
+static enum weir_err check_lost(const struct log *lg, const struct weir_topic_spec *spec, const char *folder,
+				struct weir_diag **dg)
+{
+	char **names, *stray = NULL;
+	uint32_t count;
+	struct weir_commit c;
+	enum weir_err err = weir_commit_load(lg->home, &c, dg);
+	if (err == WEIR_OK)
+		err = weir_folder_topics(lg->home, NULL, true, &names, &count, dg);
+	if (err == WEIR_OK) {
+		for (uint32_t i = 0; i < count && stray == NULL; i++)
+			if (weir_changelog_is_of(names[i], lg->app) && !weir_commit_lists(&c, names[i]))
+				stray = names[i];
+		if (stray != NULL)
+			err = weir_diag_set(
+				dg, WEIR_E_STATE,
+				"%s/%s has been lost or replaced: it lists neither the records of topic %s in "
+				"%s nor the changelog %s of application %s. To start over, remove %s/%s-* "
+				"and run: weir reset %s %s --execute",
+				lg->home, WEIR_COMMIT_NAME, spec->name, folder, stray, lg->app, folder, spec->name,
+				lg->app, lg->home);
+		weir_names_free(names, count);
+	}
+	weir_commit_fini(&c);
+	return err;
+}
+
 /* Lists a topic that no section knows, with length 0, before anything of it is made. */
 static enum weir_err topic_list_new(struct log *lg, const struct weir_topic_spec *spec, const char *path,
 				    uint32_t *partitions, struct weir_diag **dg)
@@ -356,6 +385,8 @@ static enum weir_err topic_list_new(struct log *lg, const struct weir_topic_spec
 		char name[WEIR_SEG_NAME_BYTES], file[300];
 		int64_t end;
 		err = foreign_end(folder, spec->name, p, &end, dg);
+		if (err == WEIR_OK && end > 0 && lg->done.epoch == 0)
+			err = check_lost(lg, spec, folder, dg);
 		if (err != WEIR_OK)
 			return err;
 		snprintf(file, sizeof file, "%s-%u/%s", spec->name, p, weir_seg_name(name, end, 0, "log"));

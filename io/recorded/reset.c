@@ -106,39 +106,32 @@ static enum weir_err reset_section(const struct reset *rs, const struct weir_com
 	return err;
 }
 
-static bool is_listed(const struct weir_commit *c, const char *topic)
-{
-	for (uint32_t i = 0; i < c->section_count; i++)
-		for (uint32_t j = 0; j < c->sections[i].topic_count; j++)
-			if (c->sections[i].topics[j].path == NULL && strcmp(c->sections[i].topics[j].name, topic) == 0)
-				return true;
-	return false;
-}
-
 /* Changelogs of the application's name that no section lists: their commit file has been lost. A running application's
  * are listed before they are made. */
 static enum weir_err reset_strays(const struct reset *rs, const char *app, const struct weir_commit *c, bool *any,
 				  struct weir_diag **dg)
 {
-	static const char ending[] = "-changelog";
 	char **names;
 	uint32_t count;
-	size_t app_bytes = strlen(app);
+	bool stray = false;
 	enum weir_err err = weir_folder_topics(rs->home, NULL, true, &names, &count, dg);
 	if (err != WEIR_OK)
 		return err;
 	for (uint32_t i = 0; i < count && err == WEIR_OK; i++) {
-		size_t bytes = strlen(names[i]);
-		if (bytes < app_bytes + sizeof ending || strncmp(names[i], app, app_bytes) != 0 ||
-		    names[i][app_bytes] != '-' || strcmp(names[i] + bytes - (sizeof ending - 1), ending) != 0 ||
-		    is_listed(c, names[i]))
+		if (!weir_changelog_is_of(names[i], app) || weir_commit_lists(c, names[i]))
 			continue;
 		struct weir_commit_topic t = {.name = names[i],
 					      .kind = WEIR_TOPIC_CHANGELOG,
 					      .partitions = weir_folder_partitions(rs->home, names[i], NULL)};
 		*any = true;
+		stray = true;
 		err = reset_topic(rs, NULL, &t, dg);
 	}
+	/* Which results were its own only the commit file knew. */
+	for (uint32_t i = 0; i < count && err == WEIR_OK && stray; i++)
+		if (!weir_commit_lists(c, names[i]) && !weir_changelog_is_of(names[i], app))
+			say(rs, "topic %s in %s is in no commit file: if it holds results of %s, remove %s/%s-*",
+			    names[i], rs->home, app, rs->home, names[i]);
 	weir_names_free(names, count);
 	return err;
 }

@@ -324,6 +324,21 @@ done
 same "BL-106: a stop after each committed record: none twice, none missing" "$(values out | jq -r .v | tr '\n' ' ')" "1 3 6 10 15 21 "
 expect "BL-107: markers at the end are no lag" 0 ' 0 records in ' run total.sql
 
+# A commit file that was edited, or is lost while results and changelog are there
+printf '%s\n' '{"key":"k","value":{"k":"a","v":1}}' '{"key":"k","value":{"k":"a","v":2}}' | topic in
+fresh total.sql 2>said
+sed -i 's/"next": [0-9]*/"next": 0/' out/weir.commit
+expect "an offset edited by hand in weir.commit" 1 'weir.commit is damaged: its checksum does not fit' run total.sql
+expect "readers notice it, too" 1 'its checksum does not fit' "$weir" dump out out
+rm out/weir.commit
+expect "a lost weir.commit: results and changelog are named" 1 \
+	'records of topic out in .* changelog total-o-group-changelog of application total. To start over, remove .*/out-\* and run: weir reset total' run total.sql
+before=$(cat out/out-0/*.log | sha256sum)
+run total.sql 2>said
+same "and it stays refused, with nothing written" "$(cat out/out-0/*.log | sha256sum)" "$before"
+expect "reset removes the changelog and names what it cannot know" 0 'topic out in .* if it holds results of total, remove' \
+	"$weir" reset total out --execute
+
 # BL-080, BL-087, BL-121: logs that begin late, were cut, were made anew
 printf '%s\n' '{"offset":5000,"value":{"k":"a","v":1}}' '{"offset":5007,"value":{"k":"a","v":2}}' | topic in
 mv in/in-0/00000000000000000000.log in/in-0/00000000000000005000.log

@@ -78,7 +78,8 @@ static void test_damage_is_named(void **state)
 		{"{", WEIR_E_CORRUPT},
 		{"[]", WEIR_E_CORRUPT},
 		{"{\"version\":1}", WEIR_E_CORRUPT},
-		{"{\"version\":2,\"applications\":{}}", WEIR_E_STATE},
+		{"{\"version\":3,\"applications\":{}}", WEIR_E_STATE},
+		{"{\"version\":2,\"applications\":{}}", WEIR_E_CORRUPT},
 		{"{\"version\":1,\"applications\":{\"a\":{}}}", WEIR_E_CORRUPT},
 		{"{\"version\":1,\"applications\":{\"a\":{\"epoch\":-1,\"topics\":[],\"files\":[]}}}", WEIR_E_CORRUPT},
 		{"{\"version\":1,\"applications\":{\"a\":{\"epoch\":1,\"topics\":[{\"name\":\"x\"}],\"files\":[]}}}",
@@ -104,6 +105,50 @@ static void test_damage_is_named(void **state)
 		weir_diag_destroy(dg);
 		weir_commit_fini(&c);
 	}
+	tmpdir_remove(dir);
+}
+
+/* Any digit that is changed by hand is noticed; white space is not; a file of version 1 has no checksum. */
+static void test_checksum(void **state)
+{
+	(void)state;
+	char *dir = tmpdir_make(), *file = strdup(tmpdir_path(dir, "weir.commit"));
+	struct weir_diag *dg = NULL;
+	struct weir_commit c;
+	struct weir_commit_section s = {.app = strdup("a"), .epoch = 7};
+	weir_commit_add_topic(&s, NULL, "t", WEIR_TOPIC_RESULT, 1);
+	weir_commit_add_file(&s, NULL, "t-0/00000000000000000000.log", 400, 5);
+	assert_int_equal(weir_commit_store(dir, &s, false, &dg), WEIR_OK);
+	size_t bytes, noticed = 0;
+	char *text = (char *)tmpdir_file_read(file, &bytes);
+	for (size_t i = 20; i < bytes; i++) { /* behind the version */
+		if (text[i] < '1' || text[i] > '9')
+			continue;
+		text[i]--;
+		tmpdir_file_write(file, text, bytes);
+		text[i]++;
+		assert_int_not_equal(weir_commit_load(dir, &c, &dg), WEIR_OK);
+		assert_non_null(strstr(weir_diag_text(dg), file));
+		noticed += strstr(weir_diag_text(dg), "it has been changed") != NULL;
+		weir_diag_destroy(dg);
+		dg = NULL;
+		weir_commit_fini(&c);
+	}
+	assert_true(noticed > 5);
+	for (size_t i = 0; i < bytes; i++)
+		text[i] = text[i] == '\n' ? ' ' : text[i];
+	tmpdir_file_write(file, text, bytes);
+	assert_int_equal(weir_commit_load(dir, &c, &dg), WEIR_OK);
+	assert_int_equal(c.sections[0].epoch, 7);
+	weir_commit_fini(&c);
+	static const char old[] = "{\"version\":1,\"applications\":{\"a\":{\"epoch\":3,\"topics\":[],\"files\":[]}}}";
+	tmpdir_file_write(file, old, sizeof old - 1);
+	assert_int_equal(weir_commit_load(dir, &c, &dg), WEIR_OK);
+	assert_int_equal(c.sections[0].epoch, 3);
+	weir_commit_fini(&c);
+	weir_commit_section_fini(&s);
+	free(text);
+	free(file);
 	tmpdir_remove(dir);
 }
 
@@ -189,7 +234,7 @@ static void test_many_writers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_there_and_back),
-					   cmocka_unit_test(test_damage_is_named), cmocka_unit_test(test_old_or_new),
-					   cmocka_unit_test(test_many_writers)};
+					   cmocka_unit_test(test_damage_is_named), cmocka_unit_test(test_checksum),
+					   cmocka_unit_test(test_old_or_new), cmocka_unit_test(test_many_writers)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
