@@ -131,6 +131,21 @@ fi
 expect "validate" 0 'ok' "$weir" validate "$sql" "${defines[@]}"
 expect "validate refuses" 78 'error' "$weir" validate "$scratch/edited.sql" "${defines[@]}"
 expect "validate: a topic that is not there" 1 'order.placed' "$weir" validate "$sql" --define "in=$scratch/none" --define "out=$out"
+sed "s/'path' = '\${out}', //" "$sql" >"$scratch/homeless.sql"
+expect "validate: a sink without a folder" 1 "sink revenue: there is no 'path', and no -b file:DIR" \
+	"$weir" validate "$scratch/homeless.sql" "${defines[@]}"
+expect "validate: -b file:DIR is one" 0 'ok' "$weir" validate "$scratch/homeless.sql" "${defines[@]}" -b "file:$out"
+: >"$scratch/afile"
+expect "validate: a sink where no folder can be" 1 'cannot write to .*afile/x: .*afile is not a folder' \
+	"$weir" validate "$sql" --define "in=$in" --define "out=$scratch/afile/x"
+{
+	cat "$sql"
+	echo "CREATE TABLE other (o STRING) WITH ('connector' = 'recorded', 'path' = '$scratch/elsewhere', 'topic' = 'o', 'format' = 'json');
+	INSERT INTO other SELECT order_id FROM orders;"
+} >"$scratch/two_homes.sql"
+expect "validate: sinks in two folders" 1 'sink other: it lies in .*elsewhere, others in .*: say which keeps the state, -X state.home=' \
+	"$weir" validate "$scratch/two_homes.sql" "${defines[@]}"
+expect "validate: unless one is named" 0 'ok' "$weir" validate "$scratch/two_homes.sql" "${defines[@]}" -X "state.home=$out"
 expect "validate --no-environment" 0 'ok' "$weir" validate --no-environment "$sql" --define "in=$scratch/none" --define "out=$out"
 if [ -e "$out" ]; then not_ok "explain or validate wrote $out"; else ok "explain and validate wrote nothing"; fi
 

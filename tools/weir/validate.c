@@ -1,10 +1,11 @@
-/* validate.c: `weir validate FILE.sql`: does it parse, type and plan, and are the folders and topics it reads there.
- * Nothing is run or written. Main thread. */
+/* validate.c: `weir validate FILE.sql`: does it parse, type and plan, are the folders and topics it reads there, and
+ * can those it writes be made. Nothing is run or written. Main thread. */
 #include "tools/weir/job.h"
 #include "io/recorded/recorded.h"
 
 #include <jansson.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { OPT_NO_ENVIRONMENT = 1 };
@@ -25,6 +26,69 @@ static int find_topics(struct weir_job *jb, const char *name, const char *folder
 	return findings;
 }
 
+/* The folder that a table's topics lie in: its path, or that of -b file:DIR; NULL: none is known. */
+static const char *folder_of(struct weir_job *jb, const char *connector, const char *path)
+{
+	const char *brokers = weir_conf_get(jb->cf, "bootstrap.servers");
+	bool kafka = strcmp(connector, "kafka") == 0 || strcmp(connector, "upsert-kafka") == 0;
+	bool recorded = brokers != NULL && strncmp(brokers, "file:", 5) == 0;
+	if (kafka)
+		return recorded ? brokers + 5 : NULL;
+	return path == NULL && recorded ? brokers + 5 : path;
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* One finding if the folder is not there and could not be made, or cannot be written. */
+static int find_folder(struct weir_job *jb, const char *name, const char *folder)
+{
+	char *at = weir_mem_strdup(&jb->mem, folder);
+	while (access(at, F_OK) != 0) {
+		char *slash = strrchr(at, '/');
+		if (slash == NULL || slash == at) {
+			at = weir_mem_strdup(&jb->mem, slash == NULL ? "." : "/");
+			break;
+		}
+		*slash = 0;
+	}
+	if (is_folder(at) && access(at, W_OK | X_OK) == 0)
+		return 0;
+	fprintf(stderr, "%s: sink %s: cannot write to %s: %s is not a folder that may be written\n", jb->file, name,
+		folder, at);
+	return 1;
+}
+
+/* What is wrong with where one sink of the plan's JSON lies; *first is the folder of those before it. */
+static int find_sink(struct weir_job *jb, const json_t *sink, const char **first)
+{
+	const char *name = json_string_value(json_object_get(sink, "name"));
+	const char *connector = json_string_value(json_object_get(sink, "connector"));
+	if (connector == NULL)
+		return 0;
+	const char *folder = folder_of(jb, connector, json_string_value(json_object_get(sink, "path")));
+	bool recorded = strcmp(connector, "recorded") == 0;
+	if (folder == NULL && recorded) {
+		fprintf(stderr, "%s: sink %s: there is no 'path', and no -b file:DIR\n", jb->file, name);
+		return 1;
+	}
+	if (folder == NULL || (!recorded && strstr(connector, "kafka") == NULL))
+		return 0;
+	int findings = find_folder(jb, name, folder);
+	const char *home = weir_conf_get(jb->cf, "state.home");
+	if (*first != NULL && strcmp(*first, folder) != 0 && (home == NULL || *home == 0)) {
+		fprintf(stderr,
+			"%s: sink %s: it lies in %s, others in %s: say which keeps the state, -X state.home=%s\n",
+			jb->file, name, folder, *first, *first);
+		findings++;
+	}
+	*first = *first != NULL ? *first : folder;
+	return findings;
+}
+
 /* What is not there of one source of the plan's JSON. */
 static int find_source(struct weir_job *jb, const json_t *scan)
 {
@@ -32,7 +96,6 @@ static int find_source(struct weir_job *jb, const json_t *scan)
 	const char *connector = json_string_value(json_object_get(scan, "connector"));
 	const char *path = json_string_value(json_object_get(scan, "path"));
 	const char *topic = json_string_value(json_object_get(scan, "topic"));
-	const char *brokers = weir_conf_get(jb->cf, "bootstrap.servers");
 	if (connector == NULL)
 		return 0;
 	if (strcmp(connector, "filesystem") == 0 && path != NULL && access(path, R_OK) != 0) {
@@ -40,8 +103,7 @@ static int find_source(struct weir_job *jb, const json_t *scan)
 		return 1;
 	}
 	bool kafka = strcmp(connector, "kafka") == 0 || strcmp(connector, "upsert-kafka") == 0;
-	if (brokers != NULL && strncmp(brokers, "file:", 5) == 0 && (kafka || path == NULL))
-		path = brokers + 5;
+	path = folder_of(jb, connector, path);
 	if (strcmp(connector, "recorded") == 0 && path == NULL) {
 		fprintf(stderr, "%s: source %s: there is no 'path', and no -b file:DIR\n", jb->file, name);
 		return 1;
@@ -56,9 +118,11 @@ static int find_all(struct weir_job *jb, const char *plan)
 	json_error_t error;
 	json_t *root = json_loads(plan, 0, &error);
 	size_t i;
-	json_t *scan;
+	json_t *item;
+	const char *first = NULL;
 	int findings = 0;
-	json_array_foreach(json_object_get(root, "scans"), i, scan) findings += find_source(jb, scan);
+	json_array_foreach(json_object_get(root, "scans"), i, item) findings += find_source(jb, item);
+	json_array_foreach(json_object_get(root, "sinks"), i, item) findings += find_sink(jb, item, &first);
 	json_decref(root);
 	return findings;
 }
@@ -105,10 +169,11 @@ static const struct weir_flag validate_options[] = {
 const struct weir_verb weir_verb_validate = {
 	.name = "validate",
 	.usage = "FILE.sql|- [OPTIONS]",
-	.brief = "parse, type and plan a file; check that what it reads is there",
+	.brief = "parse, type and plan a file; check that what it reads is there and what it writes can be",
 	.examples = "  weir validate revenue.sql --define in=rec --define out=out\n",
 	.options = validate_options,
 	.option_count = WEIR_COUNT_OF(validate_options),
-	.notes = "Exit codes: 0 fine, 78 the file is refused, 1 a folder or topic it reads is missing.\n",
+	.notes = "Exit codes: 0 fine, 78 the file is refused, 1 a folder or topic it reads is missing, or one it "
+		 "writes cannot be made.\n",
 	.run = validate_run,
 };
