@@ -62,8 +62,9 @@ struct weir_lanes {
 /* Sets state_at and state_bytes of each, returns the bytes of all. Zeroed bytes are the empty state of every kind. */
 uint32_t weir_agg_layout(struct weir_agg *aggs, uint32_t count);
 bool weir_agg_has_blob(const struct weir_agg *a);
-/* Folds every lane into its entry, aggregate by aggregate. head is def->head_bytes: where aggregate bytes start. */
-void weir_agg_fold(const struct weir_state_def *def, const struct weir_lanes *ln, const struct weir_col *const *cols);
+/* Folds lanes [from, from + count) into their entries, aggregate by aggregate. */
+void weir_agg_fold(const struct weir_state_def *def, const struct weir_lanes *ln, uint32_t from, uint32_t count,
+		   const struct weir_col *const *cols);
 /* Folds the aggregates of from (in pages of from_pages) into those of to, an entry of g. */
 void weir_agg_merge(const struct weir_state_def *def, struct weir_gen *g, uint8_t *to,
 		    const struct weir_pages *from_pages, const uint8_t *from);

@@ -27,16 +27,16 @@ static bool filter_passes(const struct weir_col *f, uint32_t row)
 	return !weir_col_is_null(f, row) && f->u8[f->is_const ? 0 : row] != 0;
 }
 
-static void pick(struct picked *pk, struct picked_store *st, const struct weir_lanes *ln, const struct weir_col *arg,
-		 const struct weir_col *filter)
+static void pick(struct picked *pk, struct picked_store *st, const struct weir_lanes *ln, uint32_t from, uint32_t count,
+		 const struct weir_col *arg, const struct weir_col *filter)
 {
 	if (filter == NULL && (arg == NULL || (!arg->has_null && !arg->is_const))) {
-		*pk = (struct picked){ln->count, ln->row, ln->entry, ln->gen, ln->order};
+		*pk = (struct picked){count, ln->row + from, ln->entry + from, ln->gen + from, ln->order + from};
 		return;
 	}
 	uint32_t n = 0;
 	bool at_zero = arg != NULL && arg->is_const;
-	for (uint32_t i = 0; i < ln->count; i++) {
+	for (uint32_t i = from; i < from + count; i++) {
 		uint32_t row = ln->row[i];
 		if (filter != NULL && !filter_passes(filter, row))
 			continue;
@@ -361,14 +361,15 @@ static void fold_one(const struct weir_agg *a, const struct picked *pk, uint32_t
 	}
 }
 
-void weir_agg_fold(const struct weir_state_def *def, const struct weir_lanes *ln, const struct weir_col *const *cols)
+void weir_agg_fold(const struct weir_state_def *def, const struct weir_lanes *ln, uint32_t from, uint32_t count,
+		   const struct weir_col *const *cols)
 {
 	struct picked_store store;
 	struct picked pk;
 	for (uint32_t i = 0; i < def->agg_count; i++) {
 		const struct weir_agg *a = &def->aggs[i];
 		const struct weir_col *arg = a->kind == WEIR_AGG_COUNT_STAR ? NULL : cols[a->arg];
-		pick(&pk, &store, ln, arg, a->filter >= 0 ? cols[a->filter] : NULL);
+		pick(&pk, &store, ln, from, count, arg, a->filter >= 0 ? cols[a->filter] : NULL);
 		fold_one(a, &pk, def->head_bytes + a->state_at, arg);
 	}
 }

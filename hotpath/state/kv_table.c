@@ -10,9 +10,7 @@ void weir_kv_apply(const struct weir_state_def *def, struct weir_slot *const *sl
 		for (uint32_t i = 0; i < n; i++) {
 			uint16_t row = rows[from + i];
 			struct weir_slot *sl = slots[in->slot[row]];
-			pr.ln.row[i] = row;
-			pr.ln.gen[i] = weir_slot_only_gen(sl);
-			pr.ln.order[i] = ++sl->records;
+			weir_probe_set(&pr, i, in, row, weir_slot_only_gen(sl), ++sl->records);
 		}
 		pr.ln.count = n;
 		weir_apply_lanes(def, &pr, in);

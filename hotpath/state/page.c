@@ -333,6 +333,7 @@ static void index_set_capacity(struct weir_index *ix, struct weir_blocks *bl, ui
 	ix->slot = weir_blocks_take(bl, slots * sizeof *ix->slot);
 	memset(ix->slot, 0, slots * sizeof *ix->slot);
 	ix->mask = (uint32_t)(slots - 1);
+	ix->home = ix->mask & ~(WEIR_INDEX_GROUP - 1);
 	ix->limit = (uint32_t)index_limit(slots);
 	ix->used = 0;
 }
@@ -367,7 +368,7 @@ void weir_index_grow(struct weir_index *ix, struct weir_blocks *bl)
 		uint64_t v = old.slot[i];
 		if (v <= WEIR_INDEX_REMOVED)
 			continue;
-		uint32_t at = weir_index_entry(v)->hash & ix->mask;
+		uint32_t at = weir_index_home(ix, weir_index_entry(v)->hash);
 		while (ix->slot[at] != 0)
 			at = (at + 1) & ix->mask;
 		weir_index_store(&ix->slot[at], v);
@@ -376,26 +377,39 @@ void weir_index_grow(struct weir_index *ix, struct weir_blocks *bl)
 	weir_index_fini(&old, bl);
 }
 
+WEIR_NOINLINE struct weir_entry *weir_index_guess_from(const struct weir_index *ix, uint32_t at, uint32_t tag)
+{
+	for (;; at = (at + 1) & ix->mask) {
+		uint64_t v = ix->slot[at];
+		if (v >> 48 == tag)
+			return weir_index_entry(v);
+		if (v == 0)
+			return NULL;
+	}
+}
+
 uint64_t *weir_index_find(const struct weir_index *ix, const struct weir_state_def *def, uint64_t hash,
 			  const uint8_t *key, uint32_t key_bytes, uint64_t **free_slot)
 {
-	uint64_t tag = weir_hash_tag(hash);
-	uint32_t at = weir_hash_index(hash) & ix->mask;
+	uint32_t tag = weir_index_tag(hash), at = weir_index_home(ix, weir_hash_index(hash));
 	uint64_t *reuse = NULL;
 	for (;;) {
-		uint64_t v = ix->slot[at];
-		if (v == 0)
-			break;
-		if (v == WEIR_INDEX_REMOVED) {
-			if (reuse == NULL)
-				reuse = &ix->slot[at];
-		} else if (v >> 48 == tag && weir_entry_is(def, weir_index_entry(v), hash, key, key_bytes)) {
-			return &ix->slot[at];
+		uint64_t *group = &ix->slot[at];
+		for (uint32_t fits = weir_index_match(group, tag); fits != 0; fits &= fits - 1) {
+			uint64_t *slot = &group[__builtin_ctz(fits)];
+			if (weir_entry_is(def, weir_index_entry(*slot), hash, key, key_bytes))
+				return slot;
 		}
-		at = (at + 1) & ix->mask;
+		for (uint32_t i = 0; i < WEIR_INDEX_GROUP; i++) {
+			if (group[i] == WEIR_INDEX_REMOVED && reuse == NULL)
+				reuse = &group[i];
+			if (group[i] == 0) {
+				*free_slot = reuse != NULL ? reuse : &group[i];
+				return NULL;
+			}
+		}
+		at = (at + WEIR_INDEX_GROUP) & ix->mask;
 	}
-	*free_slot = reuse != NULL ? reuse : &ix->slot[at];
-	return NULL;
 }
 
 struct weir_entry *weir_entry_create(struct weir_gen *g, const struct weir_state_def *def, uint64_t hash,
@@ -425,14 +439,14 @@ struct weir_entry *weir_entry_create(struct weir_gen *g, const struct weir_state
 static void index_put(struct weir_index *ix, uint64_t *slot, uint64_t hash, const struct weir_entry *e)
 {
 	ix->used += *slot == 0;
-	weir_index_store(slot, (uint64_t)weir_hash_tag(hash) << 48 | (uint64_t)(uintptr_t)e);
+	weir_index_store(slot, (uint64_t)weir_index_tag(hash) << 48 | (uint64_t)(uintptr_t)e);
 }
 
 void weir_gen_index_add(struct weir_gen *g, struct weir_entry *e, uint64_t hash)
 {
 	if (WEIR_UNLIKELY(g->ix.used >= g->ix.limit))
 		weir_index_grow(&g->ix, g->pages->bl);
-	uint32_t at = weir_hash_index(hash) & g->ix.mask;
+	uint32_t at = weir_index_home(&g->ix, weir_hash_index(hash));
 	while (g->ix.slot[at] > WEIR_INDEX_REMOVED)
 		at = (at + 1) & g->ix.mask;
 	index_put(&g->ix, &g->ix.slot[at], hash, e);

@@ -18,6 +18,10 @@
 #include "hotpath/core/hash.h"
 #include "hotpath/state/state.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 enum weir_entry_flag {
 	WEIR_ENTRY_DEAD = 1, /* takes part in nothing; only its size counts */
 	WEIR_ENTRY_BLOB = 2,
@@ -134,14 +138,19 @@ WEIR_INLINE uint32_t weir_entry_ref(const struct weir_entry *e)
 	return weir_load_le32(base) << WEIR_REF_SHIFT | (uint32_t)((const uint8_t *)e - base) / 8;
 }
 
-/* Open addressing, linear probing: 16-bit tag << 48 | pointer; 0 empty, 1 was removed. Stores are relaxed atomics. */
+/* Open addressing: 16-bit tag << 48 | pointer; 0 empty, 1 was removed. Places come in groups of four, half a cache
+ * line; a key's search starts at the first place of its group and goes on place by place. So the four places where
+ * nearly every key stands are looked at together, without a branch that random keys would make the CPU guess wrong.
+ * Stores are relaxed atomics. */
 struct weir_index {
 	uint64_t *slot; /* NULL while empty */
 	uint32_t mask;
+	uint32_t home; /* the mask without the bits within a group */
 	uint32_t used; /* entries and removed marks */
 	uint32_t limit;
 };
 #define WEIR_INDEX_SLOTS_MIN 16u
+#define WEIR_INDEX_GROUP     4u
 #define WEIR_INDEX_REMOVED   UINT64_C(1)
 #define WEIR_INDEX_POINTER   ((UINT64_C(1) << 48) - 1)
 void weir_index_init(struct weir_index *ix, struct weir_blocks *bl, uint64_t entries_expected);
@@ -265,19 +274,41 @@ WEIR_INLINE struct weir_entry *weir_index_entry(uint64_t v)
 {
 	return (struct weir_entry *)(uintptr_t)(v & WEIR_INDEX_POINTER);
 }
-/* The first entry whose tag fits, its key not looked at; NULL if the key is not there. */
+/* Where the search for a key starts. */
+WEIR_INLINE uint32_t weir_index_home(const struct weir_index *ix, uint32_t hash32)
+{
+	return hash32 & ix->home;
+}
+/* Never 0, so that no empty or removed place fits. */
+WEIR_INLINE uint32_t weir_index_tag(uint64_t hash)
+{
+	return weir_hash_tag(hash) | 1u;
+}
+/* Which of the four places at `group` hold this tag, as bits 0 to 3. */
+WEIR_INLINE uint32_t weir_index_match(const uint64_t *group, uint32_t tag)
+{
+#ifdef __SSE2__
+	__m128 low = _mm_load_ps((const float *)(const void *)group);
+	__m128 high = _mm_load_ps((const float *)(const void *)(group + 2));
+	__m128i tags = _mm_srli_epi32(_mm_castps_si128(_mm_shuffle_ps(low, high, 0xdd)), 16);
+	return (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(tags, _mm_set1_epi32((int)tag))));
+#else
+	uint32_t bits = 0;
+	for (uint32_t i = 0; i < WEIR_INDEX_GROUP; i++)
+		bits |= (uint32_t)(group[i] >> 48 == tag) << i;
+	return bits;
+#endif
+}
+/* From `at` on, place by place: the first entry whose tag fits, or NULL at an empty place. */
+struct weir_entry *weir_index_guess_from(const struct weir_index *ix, uint32_t at, uint32_t tag);
+/* The first entry whose tag fits, its key not looked at: the key's own, another's, or NULL: the key is not there. */
 WEIR_INLINE struct weir_entry *weir_index_guess(const struct weir_index *ix, uint64_t hash)
 {
-	uint64_t tag = weir_hash_tag(hash);
-	uint32_t at = weir_hash_index(hash) & ix->mask;
-	for (;;) {
-		uint64_t v = ix->slot[at];
-		if (v >> 48 == tag && v > WEIR_INDEX_REMOVED)
-			return weir_index_entry(v);
-		if (v == 0)
-			return NULL;
-		at = (at + 1) & ix->mask;
-	}
+	uint32_t tag = weir_index_tag(hash), at = weir_index_home(ix, weir_hash_index(hash));
+	uint32_t fits = weir_index_match(&ix->slot[at], tag);
+	if (WEIR_UNLIKELY(fits == 0))
+		return weir_index_guess_from(ix, at, tag);
+	return weir_index_entry(ix->slot[at + (uint32_t)__builtin_ctz(fits)]);
 }
 
 /* A new zeroed entry with this key, not in the index. */

@@ -253,7 +253,7 @@ struct sweep {
 static void sweep_flush(struct sweep *sw)
 {
 	if (sw->ln.count != 0)
-		weir_agg_fold(sw->def, &sw->ln, sw->in->cols);
+		weir_agg_fold(sw->def, &sw->ln, 0, sw->ln.count, sw->in->cols);
 	sw->ln.count = 0;
 }
 
@@ -450,7 +450,7 @@ static void session_prefetch(const struct weir_state_def *def, struct weir_slot 
 {
 	for (uint32_t i = from; i < to; i++) {
 		const struct weir_index *ix = &weir_slot_only_gen(slots[in->slot[rows[i]]])->ix;
-		__builtin_prefetch(&ix->slot[weir_hash_index(in->hash[rows[i]]) & ix->mask], 0, 3);
+		__builtin_prefetch(&ix->slot[weir_index_home(ix, weir_hash_index(in->hash[rows[i]]))], 0, 3);
 	}
 	for (uint32_t i = from; i < to; i++) {
 		const struct weir_index *ix = &weir_slot_only_gen(slots[in->slot[rows[i]]])->ix;

@@ -131,10 +131,19 @@ WEIR_INLINE int64_t weir_def_step(const struct weir_state_def *def)
 struct weir_probe {
 	struct weir_lanes ln;
 	uint64_t hash[WEIR_LANES];
-	const uint64_t *at[WEIR_LANES]; /* where the key's search starts in its generation's index */
 };
-/* Finds or makes the entry of every lane's row in its generation and folds the row. Lanes' row, gen and order are set.
- */
+/* Lane i: row goes into its generation. Asks for the line of the index where the search will start. */
+WEIR_INLINE void weir_probe_set(struct weir_probe *pr, uint32_t i, const struct weir_keyed *in, uint16_t row,
+				struct weir_gen *gen, uint64_t order)
+{
+	uint64_t hash = in->hash[row];
+	__builtin_prefetch(&gen->ix.slot[weir_index_home(&gen->ix, weir_hash_index(hash))], 0, 3);
+	pr->hash[i] = hash;
+	pr->ln.row[i] = row;
+	pr->ln.gen[i] = gen;
+	pr->ln.order[i] = order;
+}
+/* Finds or makes the entry of every lane's row in its generation and folds the row. ln.count is set. */
 void weir_apply_lanes(const struct weir_state_def *def, struct weir_probe *pr, const struct weir_keyed *in);
 
 /* ---- clock ---- */

@@ -192,10 +192,7 @@ static void sweep_flush(struct sweep *sw)
 WEIR_INLINE void sweep_add(struct sweep *sw, struct weir_slot *sl, uint16_t row, int64_t start, uint64_t order)
 {
 	struct weir_lanes *ln = &sw->pr.ln;
-	uint32_t i = ln->count++;
-	ln->row[i] = row;
-	ln->gen[i] = slot_gen(sl, start, sw->step);
-	ln->order[i] = order;
+	weir_probe_set(&sw->pr, ln->count++, sw->in, row, slot_gen(sl, start, sw->step), order);
 	if (ln->count == WEIR_LANES)
 		sweep_flush(sw);
 }
@@ -280,17 +277,14 @@ static bool all_within(const struct weir_keyed *in, const uint16_t *rows, uint32
  * instructions a row besides the lanes. */
 static void sweep_single(struct sweep *sw, const uint16_t *rows, uint32_t count, int64_t start)
 {
-	struct weir_lanes *ln = &sw->pr.ln;
 	sw->out->applied += count;
 	while (count != 0) {
 		uint32_t n = count < WEIR_LANES ? count : WEIR_LANES;
 		for (uint32_t i = 0; i < n; i++) {
 			struct weir_slot *sl = sw->slots[sw->in->slot[rows[i]]];
-			ln->row[i] = rows[i];
-			ln->gen[i] = slot_gen(sl, start, sw->step);
-			ln->order[i] = ++sl->records;
+			weir_probe_set(&sw->pr, i, sw->in, rows[i], slot_gen(sl, start, sw->step), ++sl->records);
 		}
-		ln->count = n;
+		sw->pr.ln.count = n;
 		sweep_flush(sw);
 		rows += n;
 		count -= n;
