@@ -37,7 +37,9 @@ struct weir_state_def {
 	bool time_max; /* task.time=max */
 	uint32_t key_count;
 	const struct weir_type *key_types;
-	const char *const *key_texts; /* what the keys are, for the fingerprint; NULL: their types say enough */
+	/* What keys, aggregates' arguments and filters are, for the fingerprint; NULL: their types say enough. An
+	 * aggregate without an argument or filter has none. */
+	const char *const *key_texts, *const *agg_texts, *const *filter_texts;
 	uint32_t agg_count;
 	const struct weir_agg *aggs;
 	/* Set by weir_state_def_init: layout of an entry; offset_ms becomes its remainder by advance_ms. Generations of

@@ -104,8 +104,11 @@ void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_bu
 		weir_buf_printf(out, "%s%s", i != 0 ? ", " : "", aggs[a->kind]);
 		if (a->kind != WEIR_AGG_COUNT_STAR)
 			weir_buf_printf(out, " %s", weir_type_text(&a->arg_type, text, sizeof text));
+		if (def->agg_texts != NULL && def->agg_texts[i] != NULL)
+			weir_buf_printf(out, " %s", def->agg_texts[i]);
 		if (a->filter >= 0)
-			weir_buf_puts(out, " filtered");
+			weir_buf_printf(out, " where %s",
+					def->filter_texts != NULL ? def->filter_texts[i] : "filtered");
 	}
 	weir_buf_puts(out, ")");
 }

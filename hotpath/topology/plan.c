@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "hotpath/core/hash.h"
+
 enum { PLAN_BRANCHES_MAX = 4096, PLAN_NODES_MAX = 1000000, PLAN_DEPTH_MAX = 1000 };
 
 struct scan_build {
@@ -150,23 +152,6 @@ static enum weir_err branch_add(struct planner *p, struct weir_plan_branch br)
 	p->branches = grow(p->m, p->branches, p->branch_count, &p->branch_capacity, sizeof *p->branches);
 	p->branches[p->branch_count++] = br;
 	return WEIR_OK;
-}
-
-/* The group expressions as text: `merchant_id`, `UPPER(city)`. */
-static const char *const *key_texts(struct planner *p, const struct weir_node *node)
-{
-	const struct weir_node *in = node->inputs[0];
-	const char **names = weir_mem_take(p->m, (in->column_count + 1) * sizeof *names);
-	const char **texts = weir_mem_take(p->m, (node->key_count + 1) * sizeof *texts);
-	for (uint32_t c = 0; c < in->column_count; c++)
-		names[c] = in->columns[c].name;
-	for (uint32_t k = 0; k < node->key_count; k++) {
-		struct weir_buf text = {0};
-		weir_expr_print(node->keys[k], names, &text);
-		texts[k] = weir_mem_strndup(p->m, (const char *)text.data, text.bytes);
-		weir_buf_fini(&text);
-	}
-	return texts;
 }
 
 static enum weir_err stage_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
@@ -395,7 +380,6 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 	def->time_max = p->settings->task_time_max;
 	def->key_count = node->key_count;
 	def->key_types = key_types;
-	def->key_texts = key_texts(p, node);
 	def->agg_count = node->agg_count;
 	def->aggs = weir_mem_copy(p->m, node->aggs, (node->agg_count ? node->agg_count : 1) * sizeof *node->aggs);
 	enum weir_err err = weir_state_def_init(def, p->dg);
@@ -691,6 +675,55 @@ static uint32_t level_of(struct planner *p, uint32_t stage)
 	return st->level = level;
 }
 
+/* Expression number `at` of what feeds a stage, over the columns of its sources: `merchant_id`, `UPPER(city)`; what
+ * views call them in between does not count. Several sources with different ones: all of them. */
+static const char *input_text(struct planner *p, const struct weir_plan *pl, const struct weir_plan_stage *st,
+			      uint32_t at)
+{
+	enum { TEXT_MAX = 240 };
+	struct weir_buf text = {0}, one = {0};
+	for (uint32_t i = 0; i < st->input_count; i++) {
+		const struct weir_plan_branch *br = &pl->branches[st->inputs[i]];
+		const char *const *names = br->from == WEIR_FROM_SCAN ? pl->scans[br->origin].column_names
+								      : pl->stages[br->origin].column_names;
+		one.bytes = 0;
+		weir_expr_print(br->exprs[at], names, &one);
+		if (i > 0 && one.bytes == text.bytes && memcmp(one.data, text.data, one.bytes) == 0)
+			continue;
+		if (i > 0)
+			weir_buf_puts(&text, " | ");
+		weir_buf_put(&text, one.data, one.bytes);
+	}
+	if (text.bytes > TEXT_MAX) {
+		uint64_t hash = weir_hash(text.data, text.bytes);
+		text.bytes = TEXT_MAX;
+		weir_buf_printf(&text, "...#%016llx", (unsigned long long)hash);
+	}
+	const char *out = weir_mem_strndup(p->m, (const char *)text.data, text.bytes);
+	weir_buf_fini(&text);
+	weir_buf_fini(&one);
+	return out;
+}
+
+/* What the state's keys and aggregates are computed from, for its fingerprint. */
+static void name_inputs_of(struct planner *p, const struct weir_plan *pl, struct weir_plan_stage *st)
+{
+	struct weir_state_def *def = &st->def;
+	const char **keys = weir_mem_take(p->m, (def->key_count + 1) * sizeof *keys);
+	const char **args = weir_mem_take(p->m, (def->agg_count + 1) * sizeof *args);
+	const char **filters = weir_mem_take(p->m, (def->agg_count + 1) * sizeof *filters);
+	for (uint32_t k = 0; k < def->key_count; k++)
+		keys[k] = input_text(p, pl, st, k);
+	for (uint32_t a = 0; a < def->agg_count; a++) {
+		const struct weir_agg *ag = &def->aggs[a];
+		args[a] = ag->arg < 0 ? NULL : input_text(p, pl, st, st->key_count + (uint32_t)ag->arg);
+		filters[a] = ag->filter < 0 ? NULL : input_text(p, pl, st, st->key_count + (uint32_t)ag->filter);
+	}
+	def->key_texts = keys;
+	def->agg_texts = args;
+	def->filter_texts = filters;
+}
+
 static enum weir_err finish(struct planner *p, struct weir_plan **out)
 {
 	struct weir_plan *pl = weir_mem_take(p->m, sizeof *pl);
@@ -738,6 +771,8 @@ static enum weir_err finish(struct planner *p, struct weir_plan **out)
 	pl->sink_count = p->sink_count;
 	pl->branches = p->branches;
 	pl->branch_count = p->branch_count;
+	for (uint32_t i = 0; i < pl->stage_count; i++)
+		name_inputs_of(p, pl, &pl->stages[i]);
 	pl->force_local = p->settings->exchange == WEIR_PLAN_EXCHANGE_LOCAL;
 	*out = pl;
 	return WEIR_OK;

@@ -182,7 +182,17 @@ again=("$weir" run "$scratch/revenue.sql" --define "out=$half" --define)
 changed 's/merchant_id;$/customer_id;/; s/window_end, merchant_id, SUM/window_end, customer_id, SUM/'
 expect "another group column" 78 "kept 'merchant_id STRING', needed 'customer_id STRING'.*weir reset revenue $half --execute" "${again[@]}" "in=$in"
 changed 's/SUM(amount)/MAX(amount)/'
-expect "another aggregate" 78 "kept 'SUM DECIMAL\(12, 2\)', needed 'MAX DECIMAL" "${again[@]}" "in=$in"
+expect "another aggregate" 78 "kept 'SUM DECIMAL\(12, 2\) amount', needed 'MAX DECIMAL" "${again[@]}" "in=$in"
+changed 's/SUM(amount)/SUM(CAST(-amount AS DECIMAL(12, 2)))/'
+expect "another argument of the same type" 78 "kept 'SUM DECIMAL\(12, 2\) amount', needed 'SUM DECIMAL\(12, 2\) \(-amount\)'" "${again[@]}" "in=$in"
+changed "s/COUNT(\\*) AS/COUNT(*) FILTER (WHERE currency = 'EUR') AS/"
+expect "another filter" 78 "kept 'COUNT_STAR', needed 'COUNT_STAR where \(currency = 'EUR'\)'" "${again[@]}" "in=$in"
+changed 's/SUM(amount)/sum( (orders.amount) )/; s/^INSERT/CREATE VIEW o2 AS SELECT merchant_id AS m, amount AS a, event_time FROM orders;\n&/'
+expect "another layout of the same" 0 '.' "${again[@]}" "in=$in" -X end.of.input=keep
+changed 's/SUM(amount)/SUM(a)/; s/merchant_id;$/m;/; s/window_end, merchant_id, SUM/window_end, m, SUM/; s/TUMBLE(TABLE orders/TUMBLE(TABLE o2/; s/^INSERT/CREATE VIEW o2 AS SELECT merchant_id AS m, amount AS a, event_time FROM orders;\n&/'
+expect "another name in between" 0 '.' "${again[@]}" "in=$in" -X end.of.input=keep
+sed -i 's/amount AS a,/CAST(amount * 2 AS DECIMAL(12,2)) AS a,/' "$scratch/revenue.sql"
+expect "another expression behind the same name" 78 "kept 'SUM DECIMAL\(12, 2\) amount', needed 'SUM DECIMAL\(12, 2\) CAST" "${again[@]}" "in=$in"
 changed "s/INTERVAL '5' MINUTES/INTERVAL '6' MINUTES/"
 expect "another window" 78 "kept 'size=300000 .*', needed 'size=360000" "${again[@]}" "in=$in"
 changed "s/TUMBLE(TABLE orders, DESCRIPTOR(event_time)/HOP(TABLE orders, DESCRIPTOR(event_time), INTERVAL '1' MINUTE/"

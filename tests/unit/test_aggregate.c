@@ -314,7 +314,7 @@ static void test_fingerprint(void **state)
 	weir_state_def_fingerprint(&rg.def, &out);
 	weir_buf_put_byte(&out, 0);
 	assert_string_equal((const char *)out.data, "rig window size=100 advance=50 offset=0 pane=50 keys(STRING) "
-						    "aggregates(COUNT_STAR, SUM DECIMAL(12, 2) filtered)");
+						    "aggregates(COUNT_STAR, SUM DECIMAL(12, 2) where filtered)");
 	weir_buf_fini(&out);
 	rig_fini(&rg);
 }
