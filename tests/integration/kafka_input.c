@@ -40,6 +40,7 @@ static uint32_t tables;
 static long records, epoch;
 
 static long opt_revoke_ms, opt_commit, opt_rejoin, opt_pause, opt_slow, opt_records, opt_ms, opt_print;
+static long opt_log = 5;
 
 static void on_signal(int sig)
 {
@@ -51,7 +52,7 @@ static void on_signal(int sig)
 static void say(void *ctx, int level, const char *text)
 {
 	(void)ctx;
-	if (level <= 5)
+	if (level <= opt_log)
 		fprintf(stderr, "%s\n", text);
 }
 
@@ -394,6 +395,8 @@ int main(int argc, char **argv)
 			opt_slow = atol(value);
 		else if (strcmp(name, "print") == 0)
 			opt_print = atol(value);
+		else if (strcmp(name, "log") == 0)
+			opt_log = atol(value);
 		else if (strcmp(name, "wait.ms") == 0)
 			spec.broker_wait_ms = atol(value);
 		else if (strcmp(name, "seek") == 0) {
