@@ -18,7 +18,7 @@
 #include "io/conf.h"
 #include "io/kafka/input.h"
 
-enum { BATCH = 1024, PARTS = 1024 };
+enum { BATCH = 1024, PARTS = 1024, HOLD = 16 };
 
 struct outcome {
 	double records, bytes, seconds, cpu_seconds;
@@ -98,16 +98,18 @@ static void drain_bare(rd_kafka_t *rk, int parts, struct outcome *out)
 			n += more > 0 ? more : 0;
 		}
 		begin = begin == 0 && n > 0 ? now() : begin;
+		int eofs = 0;
 		for (ssize_t i = 0; i < n; i++) {
 			if (m[i]->err == 0) {
 				out->records++;
 				out->bytes += (double)(m[i]->len + m[i]->key_len);
 			} else if (m[i]->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
 				parts--;
+				eofs++;
 			}
 			rd_kafka_message_destroy(m[i]);
 		}
-		end = now();
+		end = n > (ssize_t)eofs ? now() : end; /* ends are told a fetch later */
 	}
 	out->seconds = end - begin;
 	rd_kafka_queue_destroy(queue);
@@ -144,6 +146,9 @@ static enum weir_err drain_input(struct weir_kafka_input *in, struct outcome *ou
 	double begin = 0, end = 0;
 	enum weir_err err = WEIR_OK;
 	static bool done[PARTS];
+	/* An engine's workers have some units while more are read. */
+	struct weir_unit *held[HOLD];
+	uint32_t held_count = 0, held_at = 0;
 	while (err == WEIR_OK && left > 0) {
 		bool any = false;
 		for (uint32_t p = 0; err == WEIR_OK && p < count; p++) {
@@ -164,7 +169,12 @@ static enum weir_err drain_input(struct weir_kafka_input *in, struct outcome *ou
 				continue;
 			out->records += u->count;
 			out->bytes += (double)u->bytes;
-			sl->ops->release(sl, u);
+			if (held_count == HOLD)
+				sl->ops->release(sl, held[held_at]);
+			else
+				held_count++;
+			held[held_at] = u;
+			held_at = (held_at + 1) % HOLD;
 			end = now();
 			any = true;
 		}
@@ -174,6 +184,8 @@ static enum weir_err drain_input(struct weir_kafka_input *in, struct outcome *ou
 		}
 	}
 	out->seconds = end - begin;
+	for (; held_count > 0; held_count--)
+		sl->ops->release(sl, held[(held_at + HOLD - held_count) % HOLD]);
 	return err;
 }
 
@@ -191,7 +203,7 @@ static bool run_input(const struct job *job, struct outcome *out)
 				       .topics = &job->topic,
 				       .topic_count = 1,
 				       .bounded = true,
-				       .bound = WEIR_STARTUP_LATEST};
+				       .bound = WEIR_STARTUP_LATEST, .headers_unused = true};
 	struct weir_kafka_input_spec spec = {
 		.group = "kafka_drain", .scans = &scan, .scan_count = 1, .broker_wait_ms = 10000};
 	struct weir_kafka_input *in = NULL;

@@ -15,7 +15,7 @@
 enum {
 	WEIR_KAFKA_UNIT_RECORDS = 1024,  /* a batch of the engine's */
 	WEIR_KAFKA_POLL_RECORDS = 1024,  /* taken out of librdkafka's queue at once */
-	WEIR_KAFKA_QUEUED_RECORDS = 8192 /* polled and not taken: beyond it the queue is left alone */
+	WEIR_KAFKA_QUEUED_RECORDS = 2048 /* polled and not taken: beyond it the queue is left alone */
 };
 #define WEIR_KAFKA_QUEUED_BYTES (UINT64_C(8) << 20) /* likewise */
 

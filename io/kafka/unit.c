@@ -52,8 +52,16 @@ static struct weir_kafka_unit *unit_new(struct weir_kafka_input *in, const struc
 
 static void give_back(struct weir_kafka_unit *ku)
 {
-	for (uint32_t i = 0; i < ku->message_count; i++)
+	for (uint32_t i = 0; i < ku->message_count; i++) {
+		if (i + 8 < ku->message_count) {
+			const char *q = (const char *)ku->message[i + 8];
+			__builtin_prefetch(q - 64, 1);
+			__builtin_prefetch(q, 1);
+			__builtin_prefetch(q + 64, 1);
+			__builtin_prefetch(q + 128, 1);
+		}
 		rd_kafka_message_destroy(ku->message[i]);
+	}
 	ku->message_count = 0;
 }
 
