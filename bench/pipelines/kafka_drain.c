@@ -2,10 +2,12 @@
  * message destroyed at once, checksums on) and through the group member (io/kafka/input.h), each in a process of its
  * own, in turns. Then the ratio, which is what the member costs.
  *
- *   kafka_drain BROKERS TOPIC [ROUNDS [NAME=VALUE]...]    a line for each run, then the best of each and the ratios
+ *   kafka_drain BROKERS TOPIC [ROUNDS [work=N] [NAME=VALUE]...]    a line for each run, then the best of each and the
+ * ratios
  *
- * ROUNDS: 3 unless given. Properties go to both, under "bare:NAME=VALUE" or "input:NAME=VALUE" to one of them. Records
- * a second are counted from the first record to the last, CPU seconds are the whole process's. */
+ * ROUNDS: 3 unless given. work=N spends N ns on each record, as a reader with something to do would. Properties go to
+ * both, under "bare:NAME=VALUE" or "input:NAME=VALUE" to one of them. Records a second are counted from the first
+ * record to the last, CPU seconds are the whole process's. */
 #include <librdkafka/rdkafka.h>
 #include <poll.h>
 #include <stdio.h>
@@ -29,6 +31,7 @@ struct job {
 	const char *brokers, *topic;
 	char **properties;
 	int property_count;
+	double work_s; /* for each record */
 };
 
 static double now(void)
@@ -52,6 +55,12 @@ static bool property(const char *text, const char *who, char *name, size_t bytes
 	snprintf(name, bytes, "%.*s", (int)(equals - at), at);
 	*value = equals + 1;
 	return true;
+}
+
+static void work(double seconds)
+{
+	for (double until = now() + seconds; seconds > 0 && now() < until;)
+		;
 }
 
 /* ---- librdkafka alone ---- */
@@ -86,7 +95,7 @@ static int assign_all(rd_kafka_t *rk, const char *topic)
 	return count;
 }
 
-static void drain_bare(rd_kafka_t *rk, int parts, struct outcome *out)
+static void drain_bare(rd_kafka_t *rk, int parts, double work_s, struct outcome *out)
 {
 	static rd_kafka_message_t *m[BATCH];
 	rd_kafka_queue_t *queue = rd_kafka_queue_get_consumer(rk);
@@ -98,6 +107,7 @@ static void drain_bare(rd_kafka_t *rk, int parts, struct outcome *out)
 			n += more > 0 ? more : 0;
 		}
 		begin = begin == 0 && n > 0 ? now() : begin;
+		work(work_s * (double)n);
 		int eofs = 0;
 		for (ssize_t i = 0; i < n; i++) {
 			if (m[i]->err == 0) {
@@ -131,7 +141,7 @@ static bool run_bare(const struct job *job, struct outcome *out)
 		return false;
 	int parts = assign_all(rk, job->topic);
 	if (parts != 0)
-		drain_bare(rk, parts, out);
+		drain_bare(rk, parts, job->work_s, out);
 	rd_kafka_consumer_close(rk);
 	rd_kafka_destroy(rk);
 	return parts != 0;
@@ -139,7 +149,7 @@ static bool run_bare(const struct job *job, struct outcome *out)
 
 /* ---- the member ---- */
 
-static enum weir_err drain_input(struct weir_kafka_input *in, struct outcome *out, struct weir_diag **dg)
+static enum weir_err drain_input(struct weir_kafka_input *in, double work_s, struct outcome *out, struct weir_diag **dg)
 {
 	struct weir_stream_log *sl = weir_kafka_input_stream(in, 0);
 	uint32_t count = sl->ops->partitions(sl), left = count;
@@ -167,6 +177,7 @@ static enum weir_err drain_input(struct weir_kafka_input *in, struct outcome *ou
 			err = sl->ops->take(sl, p, &u, dg);
 			if (err != WEIR_OK)
 				continue;
+			work(work_s * u->count);
 			out->records += u->count;
 			out->bytes += (double)u->bytes;
 			if (held_count == HOLD)
@@ -203,7 +214,8 @@ static bool run_input(const struct job *job, struct outcome *out)
 				       .topics = &job->topic,
 				       .topic_count = 1,
 				       .bounded = true,
-				       .bound = WEIR_STARTUP_LATEST, .headers_unused = true};
+				       .bound = WEIR_STARTUP_LATEST,
+				       .headers_unused = true};
 	struct weir_kafka_input_spec spec = {
 		.group = "kafka_drain", .scans = &scan, .scan_count = 1, .broker_wait_ms = 10000};
 	struct weir_kafka_input *in = NULL;
@@ -214,7 +226,7 @@ static bool run_input(const struct job *job, struct outcome *out)
 	if (err == WEIR_OK)
 		err = weir_kafka_input_begin(in, &dg);
 	if (err == WEIR_OK)
-		err = drain_input(in, out, &dg);
+		err = drain_input(in, job->work_s, out, &dg);
 	if (err != WEIR_OK)
 		fprintf(stderr, "kafka_drain: %s\n", dg != NULL ? weir_diag_text(dg) : "failed");
 	weir_diag_destroy(dg);
@@ -273,11 +285,16 @@ static void best(struct outcome *best_so_far, const struct outcome *o)
 int main(int argc, char **argv)
 {
 	if (argc < 3) {
-		fprintf(stderr, "usage: kafka_drain BROKERS TOPIC [ROUNDS [NAME=VALUE]...]\n");
+		fprintf(stderr, "usage: kafka_drain BROKERS TOPIC [ROUNDS [work=N] [NAME=VALUE]...]\n");
 		return 2;
 	}
-	struct job job = {argv[1], argv[2], argv + 4, argc > 4 ? argc - 4 : 0};
+	struct job job = {argv[1], argv[2], argv + 4, argc > 4 ? argc - 4 : 0, 0};
 	int rounds = argc > 3 ? atoi(argv[3]) : 3;
+	if (job.property_count != 0 && strncmp(*job.properties, "work=", 5) == 0) {
+		job.work_s = atof(*job.properties + 5) * 1e-9;
+		job.properties++;
+		job.property_count--;
+	}
 	struct outcome bare = {0}, input = {0};
 	for (int r = 0; r < rounds; r++) {
 		struct outcome b = run(&job, run_bare), i = run(&job, run_input);

@@ -115,6 +115,7 @@ enum weir_err weir_kafka_input_open(struct weir_kafka_input **out, const struct 
 	static const uint64_t one = 1;
 	in->queue = rd_kafka_queue_get_consumer(in->rk);
 	rd_kafka_queue_io_event_enable(in->queue, in->event_fd, &one, sizeof one);
+	weir_kafka_unit_init(in);
 	*out = in;
 	return WEIR_OK;
 }
@@ -123,7 +124,7 @@ void weir_kafka_input_close(struct weir_kafka_input *in)
 {
 	if (in == NULL)
 		return;
-	weir_kafka_unit_free_all(in); /* a message that lives keeps the handle from being destroyed for ever */
+	weir_kafka_unit_fini(in);
 	in->closing = true;
 	if (in->queue != NULL) {
 		if (in->state != WEIR_GROUP_JOINING || in->unanswered)

@@ -105,6 +105,14 @@ struct weir_kafka_input {
 	int64_t down_ms;  /* when a line about brokers that are gone was last due; 0: they are there */
 	int64_t doubt_ms; /* when a topic was first said not to be there; 0: none */
 
+	/* waking fetchers that found the queue full (unit.c) */
+	rd_kafka_queue_t *wake_queue; /* NULL: this library does not need it */
+	rd_kafka_AdminOptions_t *wake_options;
+	uint32_t wakes_out;
+	bool was_full;
+	uint64_t full_records, full_bytes; /* librdkafka's queued.min.messages, queued.max.messages.kbytes */
+	uint64_t record_bytes;             /* of a record, about */
+
 	rd_kafka_message_t *polled[WEIR_KAFKA_POLL_RECORDS];
 };
 
@@ -133,6 +141,10 @@ void weir_kafka_group_hold(struct weir_kafka_input *in);
 
 /* ---- unit.c ---- */
 
+void weir_kafka_unit_init(struct weir_kafka_input *in);
+/* Gives the messages of every unit back, taken or not: one that lives keeps the handle from being destroyed for ever.
+ */
+void weir_kafka_unit_fini(struct weir_kafka_input *in);
 /* Polls once, waiting at most timeout_ms for a first message, and queues what came. *any: something did. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_unit_poll(struct weir_kafka_input *in, int timeout_ms, bool *any,
 						   struct weir_diag **dg);
@@ -141,8 +153,6 @@ struct weir_kafka_unit *weir_kafka_unit_take(struct weir_kafka_input *in, struct
 void weir_kafka_unit_release(struct weir_kafka_input *in, struct weir_kafka_unit *ku);
 /* Forgets what is queued. */
 void weir_kafka_unit_drop(struct weir_kafka_input *in, struct weir_kafka_part *pt);
-/* Gives the messages of every unit back, taken or not, and frees them all. */
-void weir_kafka_unit_free_all(struct weir_kafka_input *in);
 /* Whether enough is queued. */
 WEIR_INLINE bool weir_kafka_unit_full(const struct weir_kafka_input *in)
 {

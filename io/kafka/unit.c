@@ -73,8 +73,12 @@ static void unit_recycle(struct weir_kafka_input *in, struct weir_kafka_unit *ku
 	in->pool = ku;
 }
 
-void weir_kafka_unit_free_all(struct weir_kafka_input *in)
+void weir_kafka_unit_fini(struct weir_kafka_input *in)
 {
+	if (in->wake_queue != NULL) {
+		rd_kafka_queue_destroy(in->wake_queue);
+		rd_kafka_AdminOptions_destroy(in->wake_options);
+	}
 	for (struct weir_kafka_unit *ku = in->all, *next; ku != NULL; ku = next) {
 		next = ku->all;
 		give_back(ku);
@@ -82,6 +86,57 @@ void weir_kafka_unit_free_all(struct weir_kafka_input *in)
 		free(ku);
 	}
 	in->all = in->pool = NULL;
+}
+
+/* ---- fetchers that sleep ---- */
+
+/* A fetcher that finds the queue full looks again when something wakes it, after a second at the latest: before 2.2.0
+ * that second is fixed, and a reader that empties the queue sooner waits for the rest of it (320,000 records a second
+ * with the default queue, however fast the reader). Any request to a broker wakes its thread: so when a queue that was
+ * full has become half empty, all brokers are asked for something small, and the answers are thrown away. */
+
+enum { WAKES_OUT = 4, WAKE_MS = 1000, WAKE_BEFORE = 0x020200ff };
+
+static uint64_t conf_number(const rd_kafka_conf_t *conf, const char *name)
+{
+	char text[32];
+	size_t bytes = sizeof text;
+	return rd_kafka_conf_get(conf, name, text, &bytes) == RD_KAFKA_CONF_OK ? strtoull(text, NULL, 10) : 0;
+}
+
+void weir_kafka_unit_init(struct weir_kafka_input *in)
+{
+	char why[128];
+	if (rd_kafka_version() >= WAKE_BEFORE)
+		return;
+	in->wake_queue = rd_kafka_queue_new(in->rk);
+	in->wake_options = rd_kafka_AdminOptions_new(in->rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPS);
+	(void)rd_kafka_AdminOptions_set_request_timeout(in->wake_options, WAKE_MS, why, sizeof why);
+	in->full_records = conf_number(rd_kafka_conf(in->rk), "queued.min.messages");
+	in->full_bytes = conf_number(rd_kafka_conf(in->rk), "queued.max.messages.kbytes") * 1024;
+	in->record_bytes = 1;
+}
+
+/* After a poll of n messages. Records may be taken between two looks, but no more than one poll's. */
+static void wake(struct weir_kafka_input *in, size_t n)
+{
+	uint64_t waiting = rd_kafka_queue_length(in->queue), bytes = waiting * in->record_bytes;
+	if (waiting + n >= in->full_records / 4 * 3 || bytes >= in->full_bytes / 4 * 3) {
+		in->was_full = true;
+		return;
+	}
+	if (!in->was_full || waiting >= in->full_records / 2 || bytes >= in->full_bytes / 2)
+		return;
+	rd_kafka_event_t *answer;
+	while (in->wakes_out != 0 && (answer = rd_kafka_queue_poll(in->wake_queue, 0)) != NULL) {
+		rd_kafka_event_destroy(answer);
+		in->wakes_out--;
+	}
+	if (in->wakes_out == WAKES_OUT)
+		return;
+	rd_kafka_ListConsumerGroups(in->rk, in->wake_options, in->wake_queue);
+	in->wakes_out++;
+	in->was_full = false;
 }
 
 /* ---- queues ---- */
@@ -202,6 +257,7 @@ static void put(struct weir_kafka_input *in, struct weir_kafka_part *pt, rd_kafk
 	pt->at_end = false;
 	in->queued_records++;
 	in->queued_bytes += bytes;
+	in->record_bytes = (in->record_bytes * 255 + bytes) / 256 + 1;
 }
 
 /* Reading goes on behind what is no record for us. */
@@ -311,6 +367,8 @@ enum weir_err weir_kafka_unit_poll(struct weir_kafka_input *in, int timeout_ms, 
 	}
 	in->polled_ms = weir_kafka_now_ms();
 	*any = n > 0;
+	if (in->wake_queue != NULL && in->state == WEIR_GROUP_RUNNING)
+		wake(in, n > 0 ? (size_t)n : 0);
 	enum weir_err err = WEIR_OK;
 	for (ssize_t i = 0; i < n; i++) {
 		rd_kafka_message_t *m = in->polled[i];
