@@ -91,6 +91,7 @@ static void put_emission(const struct explain *ex, const struct weir_plan_stage 
 static struct weir_window_spec window_of(const struct weir_plan_stage *st)
 {
 	const struct weir_state_def *d = &st->def;
+<<<<<<< HEAD
 	struct weir_window_spec w = {.size_ms = d->size_ms,
 				     .advance_ms = d->advance_ms,
 				     .offset_ms = d->offset_ms,
@@ -98,6 +99,11 @@ static struct weir_window_spec window_of(const struct weir_plan_stage *st)
 				     .shared = d->shared,
 				     .shared_keys = d->shared_keys};
 	w.kind = d->kind == WEIR_STATE_TABLE     ? WEIR_WINDOW_NONE
+=======
+	struct weir_window_spec w = {
+		.size_ms = d->size_ms, .advance_ms = d->advance_ms, .offset_ms = d->offset_ms, .gap_ms = d->gap_ms};
+	w.kind = d->kind == WEIR_STATE_TABLE || d->side_count != 0 ? WEIR_WINDOW_NONE
+>>>>>>> 90295ee (state: tables that are read)
 		 : d->kind == WEIR_STATE_SESSION ? WEIR_WINDOW_SESSION
 		 : d->advance_ms == d->size_ms   ? WEIR_WINDOW_TUMBLE
 						 : WEIR_WINDOW_HOP;
@@ -177,7 +183,7 @@ static void text_stage(struct explain *ex, const struct weir_plan_stage *st)
 	for (uint32_t i = 0; i < st->input_count; i++)
 		text_input(ex, st->inputs[i]);
 	weir_buf_puts(out, "    aggregates: ");
-	for (uint32_t i = 0; i < st->def.agg_count; i++)
+	for (uint32_t i = 0; i < st->def.agg_count && st->def.side_count == 0; i++)
 		weir_buf_printf(out, "%s%s %s", i == 0 ? "" : ", ",
 				st->def.aggs[i].text != NULL ? st->def.aggs[i].text
 							     : st->column_names[st->key_count + i],

@@ -23,7 +23,11 @@ static enum weir_err branches_create(struct weir_fragment *fr, const struct weir
 		fb->expanded = weir_xcalloc(br->expr_count + 1, sizeof *fb->expanded);
 		fb->rows = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *fb->rows);
 		fb->start = weir_xcalloc(cf->worker_count + 1, sizeof *fb->start);
+		if (br->table)
+			fb->deletes = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *fb->deletes);
 		err = weir_program_create(&fb->project, br->exprs, br->expr_count, dg);
+		if (err == WEIR_OK && br->time)
+			err = weir_program_create(&fb->time, &br->time, 1, dg);
 		if (err == WEIR_OK && br->filter)
 			err = weir_program_create(&fb->filter, &br->filter, 1, dg);
 	}
@@ -91,6 +95,8 @@ void weir_fragment_destroy(struct weir_fragment *fr)
 		struct weir_fragment_branch *fb = &fr->branches[i];
 		weir_program_destroy(fb->filter);
 		weir_program_destroy(fb->project);
+		weir_program_destroy(fb->time);
+		free(fb->deletes);
 		for (uint32_t c = 0; fb->expanded && c < fb->expr_count; c++)
 			if (fb->expanded[c].data)
 				weir_col_fini(&fb->expanded[c]);
@@ -374,6 +380,52 @@ static void reject_null_values(struct weir_fragment *fr, struct weir_fragment_br
 	fb->sel.count = kept;
 }
 
+/* Into a table: what the filter drops, what came without a value, and what left the table before, is deleted. All rows
+ * stay in: their keys say what goes. */
+static void mark_deletes(struct weir_fragment *fr, struct weir_fragment_branch *fb, bool scan,
+			 struct weir_row_errors *errors)
+{
+	memset(fb->deletes, 0, WEIR_BATCH_ROWS);
+	if (fb->filter) {
+		struct weir_sel pass = fb->sel;
+		uint32_t before = errors->count;
+		memset(fb->deletes, 1, WEIR_BATCH_ROWS);
+		weir_program_filter(fb->filter, fr->col_ptrs, &pass, &fr->scratch, errors);
+		/* A condition that cannot be computed is not TRUE. */
+		errors->count = before;
+		for (uint32_t i = 0; i < pass.count; i++)
+			fb->deletes[pass.row[i]] = 0;
+	}
+	for (uint32_t i = 0; i < fb->sel.count; i++) {
+		uint32_t row = fb->sel.row[i];
+		if (scan ? fr->input->records[row].value == NULL : fr->rows.op[row] == WEIR_OP_DELETE)
+			fb->deletes[row] = 1;
+	}
+}
+
+/* Event times of rows of a join that goes by a column. */
+static void column_times(struct weir_fragment *fr, struct weir_fragment_branch *fb, const struct weir_expr *time,
+			 struct weir_row_errors *errors)
+{
+	struct weir_keyed *k = &fb->keyed;
+	const struct weir_col *c;
+	uint32_t kept = 0;
+	int64_t ticks = weir_kind_is_timestamp(time->type.kind) ? weir_ticks_per_ms(&time->type) : 1;
+	weir_program_run(fb->time, fr->col_ptrs, &fb->sel, &fr->scratch, &c, errors);
+	for (uint32_t i = 0; i < fb->sel.count; i++) {
+		uint32_t row = fb->sel.row[i];
+		int64_t v = c->i64[c->is_const ? 0 : row];
+		v = ticks == 1 ? v : weir_floor_div(v, ticks);
+		if (weir_col_is_null(c, row) || v > time_highest || v < -time_highest) {
+			weir_row_errors_add(errors, row, WEIR_REASON_TIMESTAMP, UINT32_MAX, NULL, "no event time");
+			continue;
+		}
+		k->time[row] = v;
+		fb->sel.row[kept++] = (uint16_t)row;
+	}
+	fb->sel.count = kept;
+}
+
 /* Groups the selected rows by the worker that owns their slot, ascending within one. */
 static void group_by_owner(struct weir_fragment_branch *fb, const struct weir_routes *routes, uint32_t workers)
 {
@@ -419,12 +471,24 @@ uint32_t weir_fragment_run(struct weir_fragment *fr, const struct weir_fragment_
 	}
 	if (br->reject_null_value)
 		reject_null_values(fr, fb, errors);
-	if (fb->filter)
+	if (fb->deletes)
+		mark_deletes(fr, fb, scan, errors);
+	else if (fb->filter)
 		filtered = weir_program_filter(fb->filter, fr->col_ptrs, &fb->sel, &fr->scratch, errors);
 	weir_program_run(fb->project, fr->col_ptrs, &fb->sel, &fr->scratch, fb->out, errors);
 	for (uint32_t c = 0; c < br->expr_count; c++)
 		fb->out[c] = weir_col_expand(&fb->expanded[c], fb->out[c], k->count);
-	if (st->reject_null_key)
+	if (scan) {
+		memcpy(k->time, fr->time, k->count * sizeof *k->time);
+		memcpy(k->run, fr->run, k->count * sizeof *k->run);
+	} else {
+		memcpy(k->time, fr->rows.time, k->count * sizeof *k->time);
+		for (uint32_t r = 0; r < k->count; r++)
+			k->run[r] = WEIR_TIME_UNSET; /* stage time moves only after the rows it made final */
+	}
+	if (fb->time)
+		column_times(fr, fb, br->time, errors);
+	if (st->reject_null_key || br->table)
 		reject_null_keys(fb, st, errors);
 	weir_key_encode(fb->out, st->def.key_types, st->key_count, &fb->sel, &fr->scratch, k);
 	if (st->exchange == WEIR_EXCHANGE_DIRECT) {
@@ -442,15 +506,8 @@ uint32_t weir_fragment_run(struct weir_fragment *fr, const struct weir_fragment_
 		for (uint32_t r = 0; r < fb->sel.count; r++)
 			k->slot[fb->sel.row[r]] = (uint16_t)weir_hash_slot(k->hash[fb->sel.row[r]], st->slot_count);
 	}
-	if (scan) {
-		memcpy(k->time, fr->time, k->count * sizeof *k->time);
-		memcpy(k->run, fr->run, k->count * sizeof *k->run);
-	} else {
-		memcpy(k->time, fr->rows.time, k->count * sizeof *k->time);
-		for (uint32_t r = 0; r < k->count; r++)
-			k->run[r] = WEIR_TIME_UNSET; /* stage time moves only after the rows it made final */
-	}
 	k->cols = fb->out + st->key_count;
+	k->deletes = fb->deletes;
 	group_by_owner(fb, cf->routes, cf->worker_count);
 	return filtered;
 }

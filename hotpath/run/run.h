@@ -85,6 +85,8 @@ struct weir_fragment_branch {
 	uint32_t expr_count;
 	struct weir_program *filter;
 	struct weir_program *project;
+	struct weir_program *time; /* event time of rows of a join; NULL: their own */
+	uint8_t *deletes;          /* into a table: rows that go; else NULL */
 	struct weir_sel sel;
 	struct weir_keyed keyed;
 	const struct weir_col **out; /* project's results */

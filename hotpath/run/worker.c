@@ -74,7 +74,7 @@ static enum weir_err state_fill(struct weir_worker *w, struct weir_diag **dg)
 			st->stage_branches[br->origin]++;
 		}
 		/* Closed windows are encoded by snap; everything else here. */
-		if (br->to == WEIR_TO_SINK && (br->from == WEIR_FROM_SCAN || pl->stages[br->origin].def.changes))
+		if (br->to == WEIR_TO_SINK && (br->from == WEIR_FROM_SCAN || weir_plan_stage_streams(&pl->stages[br->origin])))
 			err = weir_tail_create(&st->tails[b], pl, b, &w->cf.outputs[br->target], dg);
 	}
 	for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++)

@@ -1,6 +1,7 @@
 /* closed.c: closed generations on their way out: detached whole (tumbling), or built anew (combined panes, sessions);
  * sorted by window end and key bytes, read as rows. Sorting and reading are for whoever holds it; making and releasing
  * are for the owner of the slot. */
+#include "hotpath/state/row.h"
 #include "hotpath/state/slot.h"
 #include "hotpath/core/mem.h"
 
@@ -258,17 +259,43 @@ void weir_closed_sort(struct weir_closed *cl)
 
 /* ---- reading ---- */
 
+static bool is_windowed(const struct weir_state_def *def)
+{
+	return def->kind == WEIR_STATE_WINDOW || def->kind == WEIR_STATE_SESSION;
+}
+
+uint32_t weir_state_columns(const struct weir_state_def *def)
+{
+	uint32_t n = def->key_count;
+	if (def->side_count == 0)
+		return n + def->agg_count + (is_windowed(def) ? 2 : 0);
+	for (uint32_t i = 0; i < def->side_count; i++)
+		n += def->sides[i].col_count;
+	return n;
+}
+
+void weir_rows_reset(struct weir_rows *r)
+{
+	r->count = 0;
+	r->agg_errors = 0;
+	weir_scratch_reset(&r->scratch);
+	for (uint32_t i = 0; i < r->col_count; i++)
+		weir_col_clear_nulls(&r->cols[i]);
+}
+
 void weir_rows_init(struct weir_rows *r, const struct weir_state_def *def)
 {
-	bool windowed = def->kind != WEIR_STATE_TABLE;
 	memset(r, 0, sizeof *r);
-	r->col_count = def->key_count + def->agg_count + (windowed ? 2 : 0);
+	r->col_count = weir_state_columns(def);
 	r->cols = weir_xcalloc(r->col_count != 0 ? r->col_count : 1, sizeof *r->cols);
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < def->key_count; i++)
 		weir_col_init(&r->cols[n++], weir_type_phys(&def->key_types[i]));
-	for (uint32_t i = 0; i < def->agg_count; i++)
+	for (uint32_t i = 0; i < def->agg_count && def->side_count == 0; i++)
 		weir_col_init(&r->cols[n++], weir_type_phys(&def->aggs[i].result_type));
+	for (uint32_t s = 0; s < def->side_count; s++)
+		for (uint32_t i = 0; i < def->sides[s].col_count; i++)
+			weir_col_init(&r->cols[n++], weir_type_phys(&def->sides[s].types[i]));
 	while (n < r->col_count)
 		weir_col_init(&r->cols[n++], WEIR_PHYS_I64);
 	weir_scratch_init(&r->scratch);
@@ -307,12 +334,17 @@ uint64_t weir_rows_put(struct weir_rows *r, uint32_t row, const struct weir_stat
 	uint32_t key_bytes, n = def->key_count;
 	const uint8_t *key = weir_entry_key(def, e, &key_bytes);
 	weir_key_decode(key, key_bytes, def->key_types, def->key_count, r->cols, row, &r->scratch);
+	if (def->kind == WEIR_STATE_ROWS) {
+		const struct weir_text *t = weir_table_text(def, e);
+		weir_row_unpack(weir_text_data(pages, t), t->bytes, r->cols + n, def->sides[0].col_count, row, NULL);
+		return row_own(r, row, r->col_count);
+	}
 	for (uint32_t i = 0; i < def->agg_count; i++, n++) {
 		const struct weir_agg *a = &def->aggs[i];
 		const uint8_t *state = (const uint8_t *)e + def->head_bytes + a->state_at;
 		r->agg_errors += !weir_agg_final(a, state, pages, &r->cols[n], row);
 	}
-	if (def->kind != WEIR_STATE_TABLE) {
+	if (is_windowed(def)) {
 		r->cols[n].i64[row] = start;
 		r->cols[n + 1].i64[row] = end;
 	}

@@ -25,10 +25,11 @@
 enum weir_entry_flag {
 	WEIR_ENTRY_DEAD = 1, /* takes part in nothing; only its size counts */
 	WEIR_ENTRY_BLOB = 2,
-	WEIR_ENTRY_EMITTED = 4,   /* stands in the result (EMIT CHANGES) */
-	WEIR_ENTRY_DIRTY = 8,     /* transient: is in its generation's dirty list */
-	WEIR_ENTRY_CHANGED = 16,  /* transient: is in the slot's change list */
-	WEIR_ENTRY_SWALLOWED = 32 /* a session that became part of another */
+	WEIR_ENTRY_EMITTED = 4,    /* stands in the result (EMIT CHANGES) */
+	WEIR_ENTRY_DIRTY = 8,      /* transient: is in its generation's dirty list */
+	WEIR_ENTRY_CHANGED = 16,   /* transient: is in the slot's change list */
+	WEIR_ENTRY_SWALLOWED = 32, /* a session that became part of another */
+	WEIR_ENTRY_GONE = 64       /* a row deleted, but not yet read by the change list; a buffered one that left */
 };
 #define WEIR_ENTRY_TRANSIENT (WEIR_ENTRY_DIRTY | WEIR_ENTRY_CHANGED)
 
@@ -49,7 +50,14 @@ struct weir_session {
 	uint32_t older; /* ref of the key's next older session, 0: none */
 	uint32_t pad;
 };
-/* Head of an entry that keeps its largest timestamp (EMIT CHANGES, tables). */
+/* Head of a record in a join buffer; its row follows its key without padding. EMITTED: it has had a match. */
+struct weir_buffered {
+	struct weir_entry e;
+	uint32_t delta; /* ms since its generation's first */
+	uint32_t older; /* ref of the key's next older record in the generation, 0: none */
+	uint32_t row_bytes;
+};
+/* Head of an entry that keeps its largest timestamp (EMIT CHANGES, tables) or its latest (rows). */
 struct weir_stamped {
 	struct weir_entry e;
 	int64_t time;
@@ -223,7 +231,11 @@ WEIR_INLINE uint64_t weir_entry_bytes_for(const struct weir_state_def *def, uint
 WEIR_INLINE uint64_t weir_entry_bytes(const struct weir_state_def *def, const struct weir_entry *e)
 {
 	uint32_t n;
-	weir_entry_key(def, e, &n);
+	const uint8_t *key = weir_entry_key(def, e, &n);
+	if (def->buffers)
+		return weir_align_up((uint64_t)(key - (const uint8_t *)e) + n +
+					     ((const struct weir_buffered *)(const void *)e)->row_bytes,
+				     8);
 	return weir_entry_bytes_for(def, n);
 }
 WEIR_INLINE uint64_t weir_blob_bytes(const struct weir_entry *b)

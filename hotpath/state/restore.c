@@ -92,11 +92,13 @@ enum weir_err weir_slot_load(struct weir_slot *sl, const uint8_t *saved, size_t 
 		if (def->kind == WEIR_STATE_WINDOW)
 			fits = fits && start >= -2 * WEIR_TIME_MAX && start <= 2 * WEIR_TIME_MAX &&
 			       weir_window_last(start, weir_def_step(def), def->offset_ms) == start;
+		else if (def->buffers)
+			fits = fits && weir_join_window_fits(def, start);
 		else
-			fits = head.windows == 1 && start == 0;
+			fits = i < sl->gen_count && sl->gens[i].start == start;
 		if (!fits)
 			return corrupt(sl, dg, "the marker's part names a window that cannot be");
-		if (def->kind == WEIR_STATE_WINDOW)
+		if (def->kind == WEIR_STATE_WINDOW || def->buffers)
 			weir_slot_add_gen(sl, sl->gen_count, start);
 		last = start;
 	}
@@ -404,7 +406,8 @@ static bool page_walk(struct weir_slot *sl, struct weir_page *p, struct blob_map
 			p->blob = blob;
 		if (p->blob != blob || (log2 == 0 && at != WEIR_PAGE_HEAD))
 			return false;
-		e->flags &= WEIR_ENTRY_DEAD | WEIR_ENTRY_BLOB | WEIR_ENTRY_EMITTED;
+		e->flags &= WEIR_ENTRY_DEAD | WEIR_ENTRY_BLOB | WEIR_ENTRY_EMITTED |
+			    (sl->def->buffers ? WEIR_ENTRY_GONE : 0);
 		e->page_log2 = log2;
 		if ((e->flags & WEIR_ENTRY_DEAD) != 0)
 			p->dead += (uint32_t)n;
@@ -435,6 +438,8 @@ static bool page_index(struct weir_slot *sl, struct weir_page *p, struct blob_ma
 		g->entries++;
 		if (def->kind == WEIR_STATE_SESSION)
 			continue; /* weir_session_rebuild */
+		if (def->buffers)
+			continue; /* weir_join_rebuild */
 		uint32_t n;
 		uint64_t *free_slot;
 		const uint8_t *key = weir_entry_key(def, e, &n);
@@ -585,6 +590,8 @@ enum weir_err weir_slot_restore_finish(struct weir_slot *sl, struct weir_diag **
 		err = index_pages(sl, dg);
 	if (err == WEIR_OK && sl->def->kind == WEIR_STATE_SESSION && !weir_session_rebuild(sl))
 		err = corrupt(sl, dg, "two sessions of a key overlap, or a key is in none");
+	if (err == WEIR_OK && sl->def->buffers && !weir_join_rebuild(sl))
+		err = corrupt(sl, dg, "a join buffer's records are not in order");
 	if (err == WEIR_OK) {
 		rebuild_queue(sl);
 		rebuild_append(sl);

@@ -37,8 +37,13 @@ struct weir_slot *weir_slot_create(const struct weir_state_def *def, uint32_t sl
 	sl->closed_start = WEIR_TIME_UNSET;
 	weir_blocks_init(&sl->blocks, ar);
 	weir_pages_init(&sl->pages, &sl->blocks);
-	if (def->kind != WEIR_STATE_WINDOW)
+	if (def->kind == WEIR_STATE_JOIN) {
+		for (uint32_t i = 0; i < def->side_count; i++)
+			if (def->sides[i].table)
+				weir_slot_add_gen(sl, sl->gen_count, i);
+	} else if (def->kind != WEIR_STATE_WINDOW) {
 		weir_slot_add_gen(sl, 0, 0);
+	}
 	sl->d.meta = false;
 	return sl;
 }
@@ -197,6 +202,11 @@ void weir_state_apply(const struct weir_state_def *def, struct weir_slot *const 
 	case WEIR_STATE_TABLE:
 		weir_kv_apply(def, slots, in, rows, count, out);
 		break;
+	case WEIR_STATE_ROWS:
+		weir_rows_apply(def, slots, in, rows, count, out);
+		break;
+	case WEIR_STATE_JOIN:
+		WEIR_ASSERT(false); /* rows are held and merged first: hotpath/run/join.c */
 	}
 }
 
@@ -207,7 +217,10 @@ int64_t weir_slot_next_close(const struct weir_slot *sl)
 		return weir_window_next_close(sl);
 	case WEIR_STATE_SESSION:
 		return weir_session_next_close(sl);
+	case WEIR_STATE_JOIN:
+		return weir_join_next_close(sl);
 	case WEIR_STATE_TABLE:
+	case WEIR_STATE_ROWS:
 		break;
 	}
 	return INT64_MAX;
@@ -221,6 +234,8 @@ struct weir_closed *weir_slot_close(struct weir_slot *sl, int64_t task_time, boo
 	case WEIR_STATE_SESSION:
 		return weir_session_close(sl, task_time, all, end_max);
 	case WEIR_STATE_TABLE:
+	case WEIR_STATE_ROWS:
+	case WEIR_STATE_JOIN:
 		break;
 	}
 	return NULL;
@@ -245,6 +260,8 @@ static void change_release(struct weir_slot *sl)
 		const struct weir_change *c = &list[sl->change_released++];
 		if (!c->is_delete && sl->def->kind == WEIR_STATE_SESSION && sl->def->has_blobs)
 			weir_session_forget(sl, (struct weir_entry *)(void *)weir_ref_get(&sl->pages, c->ref));
+		if (sl->def->kind == WEIR_STATE_ROWS)
+			weir_rows_forget(sl, (struct weir_entry *)(void *)weir_ref_get(&sl->pages, c->ref));
 		weir_page_unpin(&sl->pages, c->ref >> WEIR_REF_SHIFT);
 	}
 }
@@ -259,6 +276,9 @@ static bool change_put(struct weir_slot *sl, const struct weir_change *c, struct
 	int64_t start = g->start, end = g->start + def->size_ms;
 	if (!c->is_delete && (e->flags & WEIR_ENTRY_SWALLOWED) != 0)
 		return false;
+	bool gone = c->is_delete || (e->flags & WEIR_ENTRY_GONE) != 0;
+	if (gone && !c->is_delete && (e->flags & WEIR_ENTRY_EMITTED) == 0)
+		return false;
 	if (def->kind == WEIR_STATE_SESSION) {
 		const struct weir_session *s = (const struct weir_session *)(void *)e;
 		start = s->start;
@@ -268,21 +288,15 @@ static bool change_put(struct weir_slot *sl, const struct weir_change *c, struct
 		out->time[n] = ((const struct weir_stamped *)(void *)e)->time;
 	}
 	*bytes += weir_rows_put(out, n, def, &sl->pages, e, start, end);
-	out->entry[n] = c->is_delete ? NULL : e;
-	out->op[n] = c->is_delete                           ? WEIR_OP_DELETE
-		     : (e->flags & WEIR_ENTRY_EMITTED) != 0 ? WEIR_OP_UPDATE
-							    : WEIR_OP_INSERT;
+	out->entry[n] = gone ? NULL : e;
+	out->op[n] = gone ? WEIR_OP_DELETE : (e->flags & WEIR_ENTRY_EMITTED) != 0 ? WEIR_OP_UPDATE : WEIR_OP_INSERT;
 	return true;
 }
 
 uint32_t weir_slot_changes(struct weir_slot *sl, struct weir_rows *out)
 {
 	const struct weir_change *list = sl->change.data;
-	out->count = 0;
-	out->agg_errors = 0;
-	weir_scratch_reset(&out->scratch);
-	for (uint32_t i = 0; i < out->col_count; i++)
-		weir_col_clear_nulls(&out->cols[i]);
+	weir_rows_reset(out);
 	change_release(sl);
 	uint64_t bytes = 0;
 	while (out->count < WEIR_BATCH_ROWS && bytes < WEIR_ROWS_BYTES && sl->change_at < sl->change.count) {

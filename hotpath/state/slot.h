@@ -3,6 +3,7 @@
 #ifndef WEIR_STATE_SLOT_H
 #define WEIR_STATE_SLOT_H
 
+#include "hotpath/state/blob.h"
 #include "hotpath/state/page.h"
 
 /* Where a generation starts, beside it, so that the search touches one array. */
@@ -82,7 +83,7 @@ struct weir_slot {
 	struct weir_blocks blocks;
 	struct weir_pages pages;
 	uint64_t records; /* rows that entered the slot: the order FIRST and LAST go by */
-	/* WINDOW: live generations, ascending; SESSION, TABLE: exactly one. */
+	/* WINDOW, JOIN: live generations, ascending; SESSION, TABLE, ROWS: exactly one. */
 	struct weir_gen_at *gens;
 	uint32_t gen_count, gen_capacity;
 	struct weir_gen *current; /* the one used last, and what it covers */
@@ -92,7 +93,7 @@ struct weir_slot {
 	/* Windows that closed by time but were not asked for yet: frozen before a later row reached one of their panes.
 	 */
 	struct weir_closed *ready, *ready_last;
-	/* SESSION: a binary heap by close. */
+	/* SESSION: a binary heap by close. JOIN: one of rows that may leave without a match. */
 	struct weir_vec closing;
 	/* Change list: a queue; elements before change_at are drained. */
 	struct weir_vec change;
@@ -170,6 +171,25 @@ bool weir_session_rebuild(struct weir_slot *sl);
 /* ---- kv_table.c ---- */
 void weir_kv_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
 		   const uint16_t *rows, uint32_t count, struct weir_applied *out);
+
+/* ---- rows_table.c ---- */
+void weir_rows_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
+		     const uint16_t *rows, uint32_t count, struct weir_applied *out);
+/* A deleted row that the change list has read goes. */
+void weir_rows_forget(struct weir_slot *sl, struct weir_entry *e);
+/* Sets the row of e, an entry of a table's generation g; takes the entry with key out of g. */
+void weir_table_set(struct weir_gen *g, const struct weir_state_def *def, struct weir_entry *e, const void *row,
+		    uint32_t bytes);
+void weir_table_remove(struct weir_gen *g, const struct weir_state_def *def, struct weir_entry *e, uint64_t *at);
+WEIR_INLINE struct weir_text *weir_table_text(const struct weir_state_def *def, const struct weir_entry *e)
+{
+	return (struct weir_text *)(void *)((uintptr_t)e + def->head_bytes);
+}
+/* ---- join_state.c ---- */
+/* Restore: heads of chains into indexes, rows that wait into the queue. False if something cannot be. */
+bool weir_join_rebuild(struct weir_slot *sl);
+bool weir_join_window_fits(const struct weir_state_def *def, int64_t window);
+int64_t weir_join_next_close(const struct weir_slot *sl);
 
 /* ---- closed.c ---- */
 struct weir_closed {

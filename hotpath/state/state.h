@@ -20,7 +20,17 @@
 enum weir_state_kind {
 	WEIR_STATE_WINDOW,  /* tumbling and hopping: generations by pane start */
 	WEIR_STATE_SESSION, /* sessions: an ordered set per key, generations by closing time */
-	WEIR_STATE_TABLE    /* unwindowed: one generation that never closes */
+	WEIR_STATE_TABLE,   /* unwindowed: one generation that never closes */
+	WEIR_STATE_ROWS,    /* the latest row of each key; a delete takes it out. One generation that never closes */
+	WEIR_STATE_JOIN     /* two sides, each a table, a buffer of records, or nothing kept: join_state.h */
+};
+
+/* One input of a JOIN; of ROWS there is one, a table. */
+struct weir_state_side {
+	bool table; /* latest row by key; else records */
+	bool outer; /* a row without a match leaves by itself, the other side's columns NULL */
+	uint32_t col_count;
+	const struct weir_type *types; /* of its columns, beside the key */
 };
 
 struct weir_state_def {
@@ -42,6 +52,12 @@ struct weir_state_def {
 	const char *const *key_texts, *const *agg_texts, *const *filter_texts;
 	uint32_t agg_count;
 	const struct weir_agg *aggs;
+	/* ROWS: 1, JOIN: 2. A table of either keeps its row in aggs[0], which weir_state_row_agg makes. */
+	uint32_t side_count;
+	const struct weir_state_side *sides;
+	/* JOIN of two streams: l.time - before <= r.time <= l.time + after; both may be negative. */
+	bool within;
+	int64_t before_ms, after_ms;
 	/* Set by weir_state_def_init: layout of an entry; offset_ms becomes its remainder by advance_ms. Generations of
 	 * a WINDOW are panes of gcd(size, advance, offset), combined at close, or the windows themselves (pane_ms ==
 	 * size_ms): when changes is set, since each window's value is then wanted after every record, or when panes
@@ -49,9 +65,19 @@ struct weir_state_def {
 	int64_t pane_ms;
 	uint32_t agg_bytes;
 	uint32_t head_bytes;
-	bool stamped;   /* entries keep their largest timestamp: changes, tables */
-	bool has_blobs; /* an aggregate's value may be a string or a set */
+	bool stamped;      /* entries keep a timestamp: changes, tables */
+	bool buffers;      /* entries are struct weir_buffered: both sides of a JOIN are streams */
+	int64_t bucket_ms; /* buffers: event time that a generation covers */
+	bool has_blobs;    /* an aggregate's value may be a string or a set */
 };
+/* How long records of a join are kept beyond their time: what may still match, and grace. Bounds of opposite signs
+ * leave a gap that is waited through. */
+WEIR_INLINE int64_t weir_join_keep_ms(const struct weir_state_def *def)
+{
+	return weir_max_i64(def->before_ms, 0) + weir_max_i64(def->after_ms, 0) + def->grace_ms;
+}
+/* The aggregate that a table's packed row stands in. */
+void weir_state_row_agg(struct weir_agg *out);
 /* Checks and completes def (aggs[].state_at, pane_ms, ...). Arrays are borrowed for its life. @thread init */
 WEIR_MUST_CHECK enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag **dg);
 /* Fingerprint text: name, kind, window, key columns and types, aggregates. Two states are compatible iff equal. */
@@ -69,7 +95,9 @@ struct weir_keyed {
 	int64_t time[WEIR_BATCH_ROWS];  /* event time, ms */
 	int64_t run[WEIR_BATCH_ROWS];   /* largest event time of the partition within this batch up to and with this row
 					 */
-	const struct weir_col *const *cols; /* aggregate arguments and filters: aggs[].arg and .filter index these */
+	const struct weir_col *const *cols; /* aggregate arguments and filters: aggs[].arg and .filter index these; of
+					       ROWS and JOIN the side's columns */
+	const uint8_t *deletes;             /* ROWS, JOIN: not 0 where the key's row goes; NULL: none does */
 };
 void weir_key_encode(const struct weir_col *const *key_cols, const struct weir_type *types, uint32_t key_count,
 		     const struct weir_sel *sel, struct weir_scratch *scratch, struct weir_keyed *out);
@@ -114,11 +142,11 @@ void weir_state_apply(const struct weir_state_def *def, struct weir_slot *const 
 
 enum weir_op { WEIR_OP_INSERT, WEIR_OP_UPDATE, WEIR_OP_DELETE };
 
-/* Columns in this order: keys, aggregate results, window_start, window_end (TIMESTAMP(3): ms), the last two only for
- * WINDOW and SESSION (session's window_end is last + gap). */
+/* Columns in this order: keys, aggregate results (ROWS, JOIN: the columns of each side), window_start, window_end
+ * (TIMESTAMP(3): ms), the last two only for WINDOW and SESSION (session's window_end is last + gap). */
 struct weir_rows {
 	uint32_t count;
-	struct weir_col *cols; /* key_count + agg_count + (windowed ? 2 : 0) */
+	struct weir_col *cols; /* weir_state_columns of them */
 	uint32_t col_count;
 	int64_t time[WEIR_BATCH_ROWS]; /* result timestamp, ms */
 	uint8_t op[WEIR_BATCH_ROWS];   /* enum weir_op */
@@ -126,6 +154,9 @@ struct weir_rows {
 	uint32_t agg_errors;           /* of these rows: aggregates that do not fit their type (result NULL) */
 	struct weir_scratch scratch;
 };
+uint32_t weir_state_columns(const struct weir_state_def *def);
+/* For another set of rows: no nulls, no strings. */
+void weir_rows_reset(struct weir_rows *r);
 void weir_rows_init(struct weir_rows *r, const struct weir_state_def *def);
 void weir_rows_fini(struct weir_rows *r);
 

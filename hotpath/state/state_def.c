@@ -43,6 +43,49 @@ static enum weir_err init_window(struct weir_state_def *def, struct weir_diag **
 	return WEIR_OK;
 }
 
+/* A stream of records is kept while a timely one of the other side may come. Generations cover half of that, so that
+ * what is kept too long is bounded by it; below a second there would be too many of them. */
+static enum weir_err init_join(struct weir_state_def *def, struct weir_diag **dg)
+{
+	enum { BUCKET_MS_MIN = 1000 };
+	const int64_t bucket_max = INT64_C(1) << 31; /* a record's place in it is a 32-bit number */
+	def->buffers = !def->sides[0].table && !def->sides[1].table;
+	if (def->buffers != def->within)
+		return weir_diag_set(dg, WEIR_E_PLAN,
+				     "state %s: a join of two streams, and no other, needs bounds in time", def->name);
+	if (!def->within)
+		return WEIR_OK;
+	if (def->before_ms < -WEIR_SPAN_MAX || def->before_ms > WEIR_SPAN_MAX || def->after_ms < -WEIR_SPAN_MAX ||
+	    def->after_ms > WEIR_SPAN_MAX)
+		return weir_diag_set(dg, WEIR_E_PLAN, "the join's bounds are out of range");
+	if (def->before_ms + def->after_ms < 0)
+		return weir_diag_set(dg, WEIR_E_PLAN,
+				     "the join's bounds leave no time: %lld ms before and %lld ms after",
+				     (long long)def->before_ms, (long long)def->after_ms);
+	int64_t bucket = weir_join_keep_ms(def) / 2 + 1;
+	def->bucket_ms = bucket < BUCKET_MS_MIN ? BUCKET_MS_MIN : bucket > bucket_max ? bucket_max : bucket;
+	return WEIR_OK;
+}
+
+void weir_state_row_agg(struct weir_agg *out)
+{
+	/* Bytes in a blob, as a text's maximum has them. */
+	*out = (struct weir_agg){.kind = WEIR_AGG_MAX,
+				 .arg = -1,
+				 .filter = -1,
+				 .arg_type = {.kind = WEIR_KIND_VARCHAR, .length = INT32_MAX},
+				 .result_type = {.kind = WEIR_KIND_VARCHAR, .length = INT32_MAX},
+				 .text = "row"};
+}
+
+static bool has_table(const struct weir_state_def *def)
+{
+	for (uint32_t i = 0; i < def->side_count; i++)
+		if (def->sides[i].table)
+			return true;
+	return false;
+}
+
 enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag **dg)
 {
 	enum weir_err err = check_span("the grace period", def->grace_ms, 0, dg);
@@ -50,6 +93,8 @@ enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag *
 		err = init_window(def, dg);
 	if (err == WEIR_OK && def->kind == WEIR_STATE_SESSION)
 		err = check_span("the session's gap", def->gap_ms, 1, dg);
+	if (err == WEIR_OK && def->kind == WEIR_STATE_JOIN)
+		err = init_join(def, dg);
 	if (err != WEIR_OK)
 		return err;
 	/* Each record that moves a session's bounds would take back and repeat the row of every key in it. */
@@ -58,7 +103,8 @@ enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag *
 			dg, WEIR_E_PLAN,
 			"not supported yet: EMIT CHANGES of sessions that span keys; partition the sessions "
 			"by all group columns, or leave EMIT CHANGES out");
-	if (def->kind == WEIR_STATE_TABLE)
+	WEIR_ASSERT(!has_table(def) || (def->agg_count == 1 && weir_agg_has_blob(&def->aggs[0])));
+	if (def->kind == WEIR_STATE_TABLE || def->kind == WEIR_STATE_ROWS)
 		def->changes = true; /* a table is what its changes say */
 	/* The aggregates are borrowed and their layout is ours to set: nobody else has seen them yet. */
 	def->agg_bytes = weir_agg_layout((struct weir_agg *)(uintptr_t)def->aggs, def->agg_count);
@@ -69,10 +115,13 @@ enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag *
 	def->has_blobs = false;
 	for (uint32_t i = 0; i < def->agg_count; i++)
 		def->has_blobs |= weir_agg_has_blob(&def->aggs[i]);
-	def->stamped = def->kind == WEIR_STATE_TABLE || (def->kind == WEIR_STATE_WINDOW && def->changes);
+	def->stamped =
+		def->kind == WEIR_STATE_TABLE || has_table(def) || (def->kind == WEIR_STATE_WINDOW && def->changes);
 	def->head_bytes = sizeof(struct weir_entry);
 	if (def->kind == WEIR_STATE_SESSION)
 		def->head_bytes = sizeof(struct weir_session);
+	else if (def->buffers)
+		def->head_bytes = sizeof(struct weir_buffered);
 	else if (def->stamped)
 		def->head_bytes = sizeof(struct weir_stamped);
 	return WEIR_OK;
@@ -80,7 +129,7 @@ enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag *
 
 void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_buf *out)
 {
-	static const char *const kinds[] = {"window", "session", "table"};
+	static const char *const kinds[] = {"window", "session", "table", "rows", "join"};
 	static const char *const aggs[] = {"COUNT_STAR",  "COUNT",   "COUNT_DISTINCT", "SUM",        "MIN",
 					   "MAX",         "AVG",     "FIRST_VALUE",    "LAST_VALUE", "STDDEV_POP",
 					   "STDDEV_SAMP", "VAR_POP", "VAR_SAMP"};
@@ -111,4 +160,15 @@ void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_bu
 					def->filter_texts != NULL ? def->filter_texts[i] : "filtered");
 	}
 	weir_buf_puts(out, ")");
+	if (def->within)
+		weir_buf_printf(out, " before=%lld after=%lld bucket=%lld", (long long)def->before_ms,
+				(long long)def->after_ms, (long long)def->bucket_ms);
+	for (uint32_t s = 0; s < def->side_count; s++) {
+		const struct weir_state_side *sd = &def->sides[s];
+		weir_buf_printf(out, " %s%s(", sd->outer ? "outer " : "", sd->table ? "table" : "stream");
+		for (uint32_t i = 0; i < sd->col_count; i++)
+			weir_buf_printf(out, "%s%s", i != 0 ? ", " : "",
+					weir_type_text(&sd->types[i], text, sizeof text));
+		weir_buf_puts(out, ")");
+	}
 }

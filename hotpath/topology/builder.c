@@ -199,6 +199,19 @@ static void pass_on(struct weir_node *n, const struct weir_node *in)
 
 /* ---- sources, filters, projections, unions ---- */
 
+bool weir_table_is_keyed(const struct weir_table_def *def)
+{
+	enum weir_connector c = def->options.connector;
+	return def->primary_key_count > 0 && (c == WEIR_CONNECTOR_NONE || c == WEIR_CONNECTOR_RECORDED ||
+					      c == WEIR_CONNECTOR_KAFKA || c == WEIR_CONNECTOR_UPSERT_KAFKA);
+}
+
+static void pass_on_key(struct weir_node *n, const struct weir_node *in)
+{
+	n->table_key = in->table_key;
+	n->table_key_count = in->table_key_count;
+}
+
 struct weir_node *weir_build_source(struct weir_topology *tp, const struct weir_table_def *def)
 {
 	struct weir_diag *dg = NULL;
@@ -224,6 +237,11 @@ struct weir_node *weir_build_source(struct weir_topology *tp, const struct weir_
 	n->table = def;
 	n->rowtime = def->rowtime;
 	n->grace_ms = def->grace_ms;
+	n->is_table = weir_table_is_keyed(def);
+	if (n->is_table) {
+		n->table_key = def->primary_key;
+		n->table_key_count = def->primary_key_count;
+	}
 	return n;
 }
 
@@ -239,9 +257,27 @@ struct weir_node *weir_build_filter(struct weir_topology *tp, struct weir_node *
 	struct weir_node *n = add_node(tp, WEIR_NODE_FILTER, unique_name(tp, "filter", true), &in, 1, in->column_count);
 	memcpy(columns_of(n), in->columns, in->column_count * sizeof *in->columns);
 	pass_on(n, in);
+	pass_on_key(n, in);
 	n->rowtime = in->rowtime;
 	n->condition = condition;
 	return n;
+}
+
+/* A table's key under the numbers that a projection gives its columns; none where one of them is gone. */
+static void project_key(struct weir_topology *tp, struct weir_node *n, const struct weir_node *in,
+			const struct weir_expr *const *exprs, uint32_t count)
+{
+	uint32_t *key = weir_mem_take(&tp->m, (in->table_key_count + 1) * sizeof *key), found = 0;
+	for (uint32_t k = 0; k < in->table_key_count; k++)
+		for (uint32_t i = 0; i < count; i++)
+			if (exprs[i]->op == WEIR_EXPR_COLUMN && exprs[i]->column == in->table_key[k]) {
+				key[found++] = i;
+				break;
+			}
+	if (in->table_key == NULL || found != in->table_key_count)
+		return;
+	n->table_key = key;
+	n->table_key_count = found;
 }
 
 struct weir_node *weir_build_project(struct weir_topology *tp, struct weir_node *in, const char *const *names,
@@ -263,6 +299,7 @@ struct weir_node *weir_build_project(struct weir_topology *tp, struct weir_node 
 		columns_of(n)[i] = (struct weir_column){weir_mem_strdup(&tp->m, names[i]), e->type, role};
 	}
 	n->exprs = weir_mem_copy(&tp->m, exprs, count * sizeof *exprs);
+	project_key(tp, n, in, exprs, count);
 	return n;
 }
 
@@ -419,7 +456,7 @@ static bool check_aggregate(struct weir_topology *tp, const struct weir_node *in
 		return false;
 	}
 	for (uint32_t i = 0; i < tp->node_count; i++) {
-		if (tp->nodes[i]->kind == WEIR_NODE_AGGREGATE && strcmp(tp->nodes[i]->state_name, state_name) == 0) {
+		if (tp->nodes[i]->state_name != NULL && strcmp(tp->nodes[i]->state_name, state_name) == 0) {
 			FAIL(tp, "two states are named '%s'", state_name);
 			return false;
 		}
@@ -453,6 +490,13 @@ struct weir_node *weir_build_aggregate(struct weir_topology *tp, struct weir_nod
 		n->rowtime = (int32_t)column_count - 1;
 	}
 	n->is_table = window == NULL || changes;
+	if (window == NULL) {
+		uint32_t *key = weir_mem_take(&tp->m, (key_count + 1) * sizeof *key);
+		for (uint32_t i = 0; i < key_count; i++)
+			key[i] = i;
+		n->table_key = key;
+		n->table_key_count = key_count;
+	}
 	n->changes = window == NULL || changes;
 	n->keys = weir_mem_copy(&tp->m, keys, key_count * sizeof *keys);
 	n->key_count = key_count;
@@ -462,6 +506,135 @@ struct weir_node *weir_build_aggregate(struct weir_topology *tp, struct weir_nod
 	n->agg_arg_count = agg_arg_count;
 	n->state_name = weir_mem_strdup(&tp->m, state_name);
 	n->state_grace_ms = grace_ms >= 0 ? grace_ms : in->grace_ms;
+	return n;
+}
+
+/* ---- joins ---- */
+
+/* A table is looked up by its whole key: every column of it is a key of the join, and no other one. */
+static bool check_table_side(struct weir_topology *tp, const struct weir_node *in, const char *state_name,
+			     const struct weir_expr *const *keys, uint32_t key_count)
+{
+	if (in->table_key == NULL) {
+		FAIL(tp, "state '%s': table '%s' has no key among its columns: it cannot be joined", state_name,
+		     in->name);
+		return false;
+	}
+	for (uint32_t k = 0; k < in->table_key_count; k++) {
+		bool found = false;
+		for (uint32_t i = 0; i < key_count; i++)
+			found |= keys[i]->op == WEIR_EXPR_COLUMN && keys[i]->column == in->table_key[k];
+		if (!found) {
+			FAIL(tp, "state '%s': table '%s' is joined by its whole key: column '%s' is not compared",
+			     state_name, in->name, in->columns[in->table_key[k]].name);
+			return false;
+		}
+	}
+	for (uint32_t i = 0; i < key_count; i++) {
+		bool found = false;
+		for (uint32_t k = 0; k < in->table_key_count; k++)
+			found |= keys[i]->op == WEIR_EXPR_COLUMN && keys[i]->column == in->table_key[k];
+		if (!found) {
+			FAIL(tp, "state '%s': table '%s' is joined by its key, and by nothing else", state_name,
+			     in->name);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool check_join(struct weir_topology *tp, struct weir_node *const in[2], const char *state_name,
+		       const struct weir_join_spec *spec)
+{
+	char a[80], b[80];
+	if (state_name == NULL || state_name[0] == '\0') {
+		FAIL(tp, "a join needs a state name");
+		return false;
+	}
+	for (uint32_t i = 0; i < tp->node_count; i++)
+		if (tp->nodes[i]->state_name != NULL && strcmp(tp->nodes[i]->state_name, state_name) == 0) {
+			FAIL(tp, "two states are named '%s'", state_name);
+			return false;
+		}
+	if (spec->key_count == 0) {
+		FAIL(tp, "state '%s': a join needs a column of each side that are equal", state_name);
+		return false;
+	}
+	for (uint32_t k = 0; k < spec->key_count; k++) {
+		struct weir_type l = spec->keys[0][k]->type, r = spec->keys[1][k]->type;
+		l.not_null = r.not_null = false;
+		if (!weir_type_equal(&l, &r)) {
+			FAIL(tp, "state '%s': a join compares %s with %s", state_name, type_text(&l, &a),
+			     type_text(&r, &b));
+			return false;
+		}
+		if (l.kind == WEIR_KIND_ARRAY || l.kind == WEIR_KIND_MAP || l.kind == WEIR_KIND_ROW) {
+			FAIL(tp, "state '%s': cannot join by %s", state_name, type_text(&l, &a));
+			return false;
+		}
+	}
+	if (in[0]->is_table && in[1]->is_table) {
+		FAIL(tp, "state '%s': joins of two tables are not supported yet", state_name);
+		return false;
+	}
+	bool stream_stream = !in[0]->is_table && !in[1]->is_table;
+	if (stream_stream != spec->within) {
+		FAIL(tp,
+		     stream_stream ? "state '%s': a join of two streams needs bounds in time"
+				   : "state '%s': a join with a table takes no bounds in time",
+		     state_name);
+		return false;
+	}
+	for (uint32_t s = 0; s < 2; s++) {
+		bool outer_table =
+			spec->kind == WEIR_JOIN_FULL || spec->kind == (s == 0 ? WEIR_JOIN_LEFT : WEIR_JOIN_RIGHT);
+		if (!in[s]->is_table)
+			continue;
+		if (outer_table) {
+			FAIL(tp,
+			     "state '%s': rows of a table cannot be kept in a join with a stream: keep the "
+			     "stream's (%s JOIN)",
+			     state_name, s == 0 ? "RIGHT" : "LEFT");
+			return false;
+		}
+		if (!check_table_side(tp, in[s], state_name, spec->keys[s], spec->key_count))
+			return false;
+	}
+	return true;
+}
+
+struct weir_node *weir_build_join(struct weir_topology *tp, struct weir_node *left, struct weir_node *right,
+				  const char *state_name, const struct weir_join_spec *spec)
+{
+	struct weir_node *in[2] = {left, right};
+	uint64_t column_count = (uint64_t)left->column_count + right->column_count;
+	if (!has_room(tp, column_count) || !check_join(tp, in, state_name, spec))
+		return broken(tp, left);
+	struct weir_node *n =
+		add_node(tp, WEIR_NODE_JOIN, unique_name(tp, state_name, false), in, 2, (uint32_t)column_count);
+	struct weir_column *columns = columns_of(n);
+	struct weir_join_spec *copy = weir_mem_copy(&tp->m, spec, sizeof *spec);
+	for (uint32_t s = 0, c = 0; s < 2; s++) {
+		bool missing =
+			spec->kind == WEIR_JOIN_FULL || spec->kind == (s == 0 ? WEIR_JOIN_RIGHT : WEIR_JOIN_LEFT);
+		for (uint32_t i = 0; i < in[s]->column_count; i++, c++) {
+			columns[c] = in[s]->columns[i];
+			bool time = !in[s]->is_table && !missing &&
+				    (columns[c].role == WEIR_ROLE_ROWTIME || columns[c].role == WEIR_ROLE_WINDOW_TIME);
+			columns[c].role = time ? WEIR_ROLE_ROWTIME : WEIR_ROLE_NONE;
+			columns[c].type.not_null = columns[c].type.not_null && !missing;
+		}
+		copy->keys[s] = weir_mem_copy(&tp->m, spec->keys[s], spec->key_count * sizeof(struct weir_expr *));
+	}
+	if (!spec->within) {
+		uint32_t stream = left->is_table;
+		if (in[stream]->rowtime >= 0)
+			n->rowtime = in[stream]->rowtime + (stream == 1 ? (int32_t)left->column_count : 0);
+	}
+	n->state_grace_ms =
+		spec->within && spec->grace_ms >= 0 ? spec->grace_ms : weir_max_i64(left->grace_ms, right->grace_ms);
+	n->state_name = weir_mem_strdup(&tp->m, state_name);
+	n->join = copy;
 	return n;
 }
 

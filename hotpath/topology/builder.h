@@ -62,7 +62,23 @@ enum weir_node_kind {
 	WEIR_NODE_UNION,
 	WEIR_NODE_WINDOW,
 	WEIR_NODE_AGGREGATE,
+	WEIR_NODE_JOIN,
 	WEIR_NODE_SINK
+};
+
+enum weir_join_kind { WEIR_JOIN_INNER, WEIR_JOIN_LEFT, WEIR_JOIN_RIGHT, WEIR_JOIN_FULL };
+
+/* How two relations meet. Two streams need bounds in time (within); a table joins by its key. */
+struct weir_join_spec {
+	enum weir_join_kind kind;
+	uint32_t key_count;
+	const struct weir_expr *const *keys[2]; /* over the columns of each input, of equal types pairwise */
+	bool within;                            /* l.time - before_ms <= r.time <= l.time + after_ms */
+	int64_t before_ms, after_ms;
+	int32_t time[2];                  /* column of each input that is meant, -1: its time attribute */
+	const struct weir_expr *residual; /* LEFT, RIGHT, FULL: what else a match needs, over the columns of both (left
+					     ones first); NULL: nothing. Of INNER it is a filter above */
+	int64_t grace_ms;                 /* within; -1: the larger one of the inputs */
 };
 
 enum weir_window_kind { WEIR_WINDOW_NONE, WEIR_WINDOW_TUMBLE, WEIR_WINDOW_HOP, WEIR_WINDOW_SESSION };
@@ -85,7 +101,9 @@ struct weir_node {
 	uint32_t column_count;
 	int32_t rowtime;  /* column that is the time attribute, or -1: the record's own timestamp */
 	int64_t grace_ms; /* how late its rows may be: the source's; 0 after an aggregate */
-	bool is_table;    /* rows replace earlier ones of their key (plain GROUP BY, EMIT CHANGES) */
+	bool is_table;    /* rows replace earlier ones of their key (PRIMARY KEY, plain GROUP BY, EMIT CHANGES) */
+	const uint32_t *table_key; /* a table's columns that name a row; NULL: none of its columns do any more */
+	uint32_t table_key_count;
 	/* SOURCE, SINK */
 	const struct weir_table_def *table;
 	/* FILTER */
@@ -106,7 +124,13 @@ struct weir_node {
 	bool changes;         /* EMIT CHANGES */
 	bool reject_null_key; /* weir_key_by */
 	bool prints_rows;     /* SINK of a bare SELECT */
+	/* JOIN: columns are those of the left input, then those of the right one; state_name, state_grace_ms as above
+	 */
+	const struct weir_join_spec *join;
 };
+
+/* Whether a table that is read holds the latest row of each key, rather than a stream of records. */
+bool weir_table_is_keyed(const struct weir_table_def *def);
 
 struct weir_mem *weir_topology_mem(struct weir_topology *tp);
 /* Keeps the first error: later calls are harmless and weir_topology_check returns it. Takes dg. */
@@ -138,6 +162,10 @@ struct weir_node *weir_build_aggregate(struct weir_topology *tp, struct weir_nod
 				       uint32_t agg_count, const struct weir_expr *const *agg_args,
 				       uint32_t agg_arg_count, const struct weir_window_spec *window, int64_t grace_ms,
 				       bool changes);
+/* left and right by spec (copied); exactly one of them may be a table, and then every column of its key must be a key
+ * of the join. */
+struct weir_node *weir_build_join(struct weir_topology *tp, struct weir_node *left, struct weir_node *right,
+				  const char *state_name, const struct weir_join_spec *spec);
 /* in's columns must be def's persisted columns (physical, and metadata that is not virtual) in order, of equal types.
  * prints_rows: a bare SELECT; then def may be NULL. */
 struct weir_node *weir_build_sink(struct weir_topology *tp, struct weir_node *in, const struct weir_table_def *def,

@@ -97,9 +97,38 @@ void weir_window_put(struct weir_buf *out, const struct weir_window_spec *w)
 	}
 }
 
+void weir_join_put(struct weir_buf *out, const struct weir_node *n)
+{
+	static const char *const kinds[] = {"inner", "left", "right", "full"};
+	const struct weir_join_spec *sp = n->join;
+	const char **names[2];
+	weir_buf_puts(out, kinds[sp->kind]);
+	for (int s = 0; s < 2; s++) {
+		names[s] = weir_xcalloc(n->inputs[s]->column_count + 1, sizeof **names);
+		for (uint32_t c = 0; c < n->inputs[s]->column_count; c++)
+			names[s][c] = n->inputs[s]->columns[c].name;
+	}
+	for (uint32_t k = 0; k < sp->key_count; k++) {
+		weir_buf_puts(out, k == 0 ? " by " : ", ");
+		weir_expr_print(sp->keys[0][k], names[0], out);
+		weir_buf_puts(out, " = ");
+		weir_expr_print(sp->keys[1][k], names[1], out);
+	}
+	free(names[0]);
+	free(names[1]);
+	if (!sp->within)
+		return;
+	weir_buf_puts(out, ", ");
+	weir_duration_put(out, sp->before_ms);
+	weir_buf_puts(out, " before to ");
+	weir_duration_put(out, sp->after_ms);
+	weir_buf_puts(out, " after");
+}
+
 const char *weir_node_kind_name(enum weir_node_kind kind)
 {
-	static const char *const names[] = {"source", "filter", "project", "union", "window", "aggregate", "sink"};
+	static const char *const names[] = {"source", "filter",    "project", "union",
+					    "window", "aggregate", "join",    "sink"};
 	return names[kind];
 }
 
@@ -259,6 +288,9 @@ static void put_detail(const struct weir_node *n, struct weir_buf *out)
 					n->aggs[i].text != NULL ? n->aggs[i].text : n->columns[n->key_count + i].name);
 		for (uint32_t i = 0; i < n->key_count; i++)
 			weir_buf_printf(out, "%s%s", i == 0 ? " BY " : ", ", n->columns[i].name);
+		break;
+	case WEIR_NODE_JOIN:
+		weir_join_put(out, n);
 		break;
 	case WEIR_NODE_UNION:
 		break;

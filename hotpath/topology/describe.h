@@ -13,6 +13,8 @@ void weir_dot_put(struct weir_buf *out, const char *s);
 void weir_duration_put(struct weir_buf *out, int64_t ms);
 /* "tumbling window of 5m", "hopping window of 1m by 10s", "sessions with a gap of 30s". */
 void weir_window_put(struct weir_buf *out, const struct weir_window_spec *w);
+/* "inner by order_id = order_id, 0s before to 1h after". */
+void weir_join_put(struct weir_buf *out, const struct weir_node *n);
 /* Kind of a node in lower case: "source", "aggregate". */
 const char *weir_node_kind_name(enum weir_node_kind kind);
 /* The topic that a table is: its topic or pattern, else its path, else its name. */

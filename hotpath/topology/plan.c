@@ -21,7 +21,8 @@ struct scan_build {
 struct stage_build {
 	struct weir_plan_stage stage;
 	const struct weir_node *node;
-	bool busy; /* being built: guards against a cycle */
+	bool busy;                   /* being built: guards against a cycle */
+	const uint32_t *rows_column; /* ROWS: the table's column that each of the stage's is */
 };
 
 struct planner {
@@ -97,9 +98,12 @@ static bool in_primary_key(const struct weir_table_def *def, uint32_t column)
 	return false;
 }
 
-/* Whether a physical column of a table that is read stands in the record's key. */
+/* Whether a physical column of a table that is read stands in the record's key. A table's key must: a deleted row has
+ * no value. */
 static bool read_from_key(const struct weir_table_def *def, uint32_t column)
 {
+	if (weir_table_is_keyed(def) && in_primary_key(def, column))
+		return true;
 	if (def->options.key_fields && def->options.value_except_key)
 		return list_has(def->options.key_fields, def->columns[column].name);
 	return def->options.connector == WEIR_CONNECTOR_UPSERT_KAFKA && def->options.value_except_key &&
@@ -121,6 +125,7 @@ static enum weir_err scan_of(struct planner *p, const struct weir_node *node, ui
 	sb->scan.table = def;
 	sb->scan.name = def->name;
 	sb->scan.grace_ms = def->grace_ms;
+	sb->scan.is_table = weir_table_is_keyed(def);
 	sb->used = weir_mem_take(p->m, def->column_count ? def->column_count : 1);
 	sb->def_exprs = weir_mem_take(p->m, (def->column_count + 1) * sizeof *sb->def_exprs);
 	for (uint32_t c = 0; c < def->column_count; c++) {
@@ -154,18 +159,62 @@ static enum weir_err branch_add(struct planner *p, struct weir_plan_branch br)
 	return WEIR_OK;
 }
 
-static enum weir_err stage_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
+/* What a walk brings to the node it has reached: a list of expressions over its columns. */
+struct load {
+	const struct weir_expr **exprs;
+	uint32_t count;
+	const struct weir_expr *filter; /* NULL: all rows */
+	const struct weir_expr *time;   /* event time, where it is not the rows' own; NULL: it is */
+	enum weir_branch_to to;
+	uint32_t target;
+	uint32_t side;
+	bool table; /* the walk is into a table */
+};
 
-/* Replaces columns in *filter and exprs by map. */
-static void substitute(struct planner *p, const struct weir_expr *const *map, uint32_t map_count,
-		       const struct weir_expr **filter, const struct weir_expr ***exprs, uint32_t count)
+static enum weir_err stage_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
+static enum weir_err join_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
+static enum weir_err rows_of(struct planner *p, const struct weir_node *node, const struct load *ld, uint32_t *out);
+
+/* Replaces columns in what ld holds by map. */
+static void substitute(struct planner *p, const struct weir_expr *const *map, uint32_t map_count, struct load *ld)
 {
-	const struct weir_expr **fresh = weir_mem_take(p->m, (count + 1) * sizeof *fresh);
-	for (uint32_t i = 0; i < count; i++)
-		fresh[i] = weir_expr_substitute((*exprs)[i], map, map_count, p->m);
-	if (*filter)
-		*filter = weir_expr_substitute(*filter, map, map_count, p->m);
-	*exprs = fresh;
+	const struct weir_expr **fresh = weir_mem_take(p->m, (ld->count + 1) * sizeof *fresh);
+	for (uint32_t i = 0; i < ld->count; i++)
+		fresh[i] = weir_expr_substitute(ld->exprs[i], map, map_count, p->m);
+	if (ld->filter)
+		ld->filter = weir_expr_substitute(ld->filter, map, map_count, p->m);
+	if (ld->time)
+		ld->time = weir_expr_substitute(ld->time, map, map_count, p->m);
+	ld->exprs = fresh;
+}
+
+/* Sets used[c] for every column that ld reads. */
+static void load_used(const struct load *ld, bool *used, uint32_t count)
+{
+	for (uint32_t i = 0; i < ld->count; i++)
+		weir_expr_columns_used(ld->exprs[i], used, count);
+	if (ld->filter)
+		weir_expr_columns_used(ld->filter, used, count);
+	if (ld->time)
+		weir_expr_columns_used(ld->time, used, count);
+}
+
+static enum weir_err branch_from(struct planner *p, const struct load *ld, enum weir_branch_from from, uint32_t origin)
+{
+	bool plain = from == WEIR_FROM_SCAN && ld->to == WEIR_TO_STAGE &&
+		     p->stages[ld->target].stage.def.kind == WEIR_STATE_TABLE;
+	bool join = from == WEIR_FROM_STAGE && p->stages[origin].stage.def.kind == WEIR_STATE_JOIN;
+	return branch_add(p, (struct weir_plan_branch){.from = from,
+						       .origin = origin,
+						       .to = ld->to,
+						       .target = ld->target,
+						       .filter = ld->filter,
+						       .expr_count = ld->count,
+						       .exprs = ld->exprs,
+						       .time = join && ld->to == WEIR_TO_STAGE ? ld->time : NULL,
+						       .side = ld->side,
+						       .table = ld->table,
+						       .reject_null_value = plain});
 }
 
 /* window_end - 1 ms as the time attribute's type. */
@@ -186,16 +235,12 @@ static enum weir_err window_time_expr(struct planner *p, const struct weir_expr 
 }
 
 /* The columns that a WINDOW node adds, as expressions over its input: only a tumbling window has one answer per row. */
-static enum weir_err window_columns(struct planner *p, const struct weir_node *node, const struct weir_expr **filter,
-				    const struct weir_expr ***exprs, uint32_t count)
+static enum weir_err window_columns(struct planner *p, const struct weir_node *node, struct load *ld)
 {
 	const struct weir_node *in = node->inputs[0];
 	const struct weir_expr **map = weir_mem_take(p->m, (node->column_count + 1) * sizeof *map);
 	bool *used = weir_mem_take(p->m, node->column_count + 1);
-	for (uint32_t i = 0; i < count; i++)
-		weir_expr_columns_used((*exprs)[i], used, node->column_count);
-	if (*filter)
-		weir_expr_columns_used(*filter, used, node->column_count);
+	load_used(ld, used, node->column_count);
 	for (uint32_t c = 0; c < in->column_count; c++)
 		map[c] = weir_expr_column(p->m, c, &in->columns[c].type, in->columns[c].name);
 	bool any = false;
@@ -232,89 +277,137 @@ static enum weir_err window_columns(struct planner *p, const struct weir_node *n
 		for (uint32_t c = in->column_count; c < node->column_count; c++)
 			map[c] = weir_expr_bool(p->m, true); /* nobody reads it */
 	}
-	substitute(p, map, node->column_count, filter, exprs, count);
+	substitute(p, map, node->column_count, ld);
 	return WEIR_OK;
 }
 
-static enum weir_err walk(struct planner *p, const struct weir_node *node, const struct weir_expr **exprs,
-			  uint32_t count, const struct weir_expr *filter, enum weir_branch_to to, uint32_t target,
-			  uint32_t depth)
+/* Columns of a stage as expressions over an AGGREGATE node's: window_time is not kept, it follows from window_end. */
+static enum weir_err aggregate_columns(struct planner *p, const struct weir_node *node,
+				       const struct weir_plan_stage *st, struct load *ld)
 {
-	enum weir_err err;
+	const struct weir_expr **map = weir_mem_take(p->m, (node->column_count + 1) * sizeof *map);
+	for (uint32_t c = 0; c < st->column_count; c++)
+		map[c] = weir_expr_column(p->m, c, &st->column_types[c], st->column_names[c]);
+	bool *used = weir_mem_take(p->m, node->column_count + 1);
+	load_used(ld, used, node->column_count);
+	if (node->column_count > st->column_count && !used[st->column_count]) {
+		map[st->column_count] = weir_expr_bool(p->m, true); /* nobody reads it */
+	} else if (node->column_count > st->column_count) {
+		enum weir_err err = window_time_expr(p, map[st->column_count - 1],
+						     &node->columns[st->column_count].type, &map[st->column_count]);
+		if (err != WEIR_OK)
+			return err;
+	}
+	substitute(p, map, node->column_count, ld);
+	return WEIR_OK;
+}
+
+/* A table's scan into a sink goes through a state: what a row was decides what it becomes. */
+static enum weir_err walk_table(struct planner *p, const struct weir_node *node, struct load *ld)
+{
+	uint32_t stage = 0;
+	enum weir_err err = rows_of(p, node, ld, &stage);
+	if (err != WEIR_OK)
+		return err;
+	const struct weir_plan_stage *st = &p->stages[stage].stage;
+	const struct weir_expr **map = weir_mem_take(p->m, (node->column_count + 1) * sizeof *map);
+	for (uint32_t c = 0; c < node->column_count; c++) {
+		map[c] = weir_expr_bool(p->m, true); /* nobody reads it */
+		for (uint32_t i = 0; i < st->column_count; i++)
+			if (p->stages[stage].rows_column[i] == c)
+				map[c] = weir_expr_column(p->m, i, &st->column_types[i], st->column_names[i]);
+	}
+	substitute(p, map, node->column_count, ld);
+	return branch_from(p, ld, WEIR_FROM_STAGE, stage);
+}
+
+static enum weir_err walk(struct planner *p, const struct weir_node *node, struct load ld, uint32_t depth)
+{
+	enum weir_err err = WEIR_OK;
+	uint32_t origin = 0;
 	if (depth > PLAN_DEPTH_MAX)
 		return fail(p, "views nest more than 1000 deep%s", "");
 	for (;; node = node->inputs[0]) {
 		switch (node->kind) {
 		case WEIR_NODE_FILTER:
-			filter = weir_expr_and(p->m, node->condition, filter);
+			ld.filter = weir_expr_and(p->m, node->condition, ld.filter);
 			continue;
 		case WEIR_NODE_PROJECT:
-			substitute(p, node->exprs, node->column_count, &filter, &exprs, count);
+			substitute(p, node->exprs, node->column_count, &ld);
 			continue;
 		case WEIR_NODE_WINDOW:
-			err = window_columns(p, node, &filter, &exprs, count);
+			err = window_columns(p, node, &ld);
 			if (err != WEIR_OK)
 				return err;
 			continue;
 		case WEIR_NODE_UNION:
-			for (uint32_t i = 0; i < node->input_count; i++) {
-				const struct weir_expr **copy = weir_mem_copy(p->m, exprs, (count + 1) * sizeof *exprs);
-				err = walk(p, node->inputs[i], copy, count, filter, to, target, depth + 1);
-				if (err != WEIR_OK)
-					return err;
+			for (uint32_t i = 0; i < node->input_count && err == WEIR_OK; i++) {
+				struct load copy = ld;
+				copy.exprs = weir_mem_copy(p->m, ld.exprs, (ld.count + 1) * sizeof *ld.exprs);
+				err = walk(p, node->inputs[i], copy, depth + 1);
 			}
-			return WEIR_OK;
-		case WEIR_NODE_SOURCE: {
-			uint32_t scan = 0;
-			err = scan_of(p, node, &scan);
+			return err;
+		case WEIR_NODE_SOURCE:
+			if (node->is_table && !ld.table)
+				return walk_table(p, node, &ld);
+			err = scan_of(p, node, &origin);
 			if (err != WEIR_OK)
 				return err;
-			substitute(p, p->scans[scan].def_exprs, node->column_count, &filter, &exprs, count);
-			bool plain = to == WEIR_TO_STAGE && p->stages[target].stage.def.kind == WEIR_STATE_TABLE;
-			return branch_add(p, (struct weir_plan_branch){.from = WEIR_FROM_SCAN,
-								       .origin = scan,
-								       .to = to,
-								       .target = target,
-								       .filter = filter,
-								       .expr_count = count,
-								       .exprs = exprs,
-								       .reject_null_value = plain});
-		}
-		case WEIR_NODE_AGGREGATE: {
-			uint32_t stage = 0;
-			err = stage_of(p, node, depth + 1, &stage);
+			substitute(p, p->scans[origin].def_exprs, node->column_count, &ld);
+			return branch_from(p, &ld, WEIR_FROM_SCAN, origin);
+		case WEIR_NODE_AGGREGATE:
+			err = stage_of(p, node, depth + 1, &origin);
+			if (err == WEIR_OK)
+				err = aggregate_columns(p, node, &p->stages[origin].stage, &ld);
+			return err == WEIR_OK ? branch_from(p, &ld, WEIR_FROM_STAGE, origin) : err;
+		case WEIR_NODE_JOIN: {
+			err = join_of(p, node, depth + 1, &origin);
 			if (err != WEIR_OK)
 				return err;
-			const struct weir_plan_stage *st = &p->stages[stage].stage;
+			const struct weir_plan_stage *st = &p->stages[origin].stage;
 			const struct weir_expr **map = weir_mem_take(p->m, (node->column_count + 1) * sizeof *map);
-			for (uint32_t c = 0; c < st->column_count; c++)
-				map[c] = weir_expr_column(p->m, c, &st->column_types[c], st->column_names[c]);
-			bool *used = weir_mem_take(p->m, node->column_count + 1);
-			for (uint32_t i = 0; i < count; i++)
-				weir_expr_columns_used(exprs[i], used, node->column_count);
-			if (filter)
-				weir_expr_columns_used(filter, used, node->column_count);
-			if (node->column_count > st->column_count && !used[st->column_count]) {
-				map[st->column_count] = weir_expr_bool(p->m, true); /* nobody reads it */
-			} else if (node->column_count > st->column_count) {
-				err = window_time_expr(p, map[st->column_count - 1],
-						       &node->columns[st->column_count].type, &map[st->column_count]);
-				if (err != WEIR_OK)
-					return err;
-			}
-			substitute(p, map, node->column_count, &filter, &exprs, count);
-			return branch_add(p, (struct weir_plan_branch){.from = WEIR_FROM_STAGE,
-								       .origin = stage,
-								       .to = to,
-								       .target = target,
-								       .filter = filter,
-								       .expr_count = count,
-								       .exprs = exprs});
+			for (uint32_t c = 0; c < node->column_count; c++)
+				map[c] = weir_expr_column(p->m, st->key_count + c, &st->column_types[st->key_count + c],
+							  st->column_names[st->key_count + c]);
+			substitute(p, map, node->column_count, &ld);
+			return branch_from(p, &ld, WEIR_FROM_STAGE, origin);
 		}
 		default:
 			return fail(p, "a sink cannot be read from%s", "");
 		}
 	}
+}
+
+/* A new stage for node, busy. A node that is read again gets its name with a number behind it. */
+static enum weir_err stage_add(struct planner *p, const struct weir_node *node, const char *name, uint32_t *out)
+{
+	p->stages = grow(p->m, p->stages, p->stage_count, &p->stage_capacity, sizeof *p->stages);
+	uint32_t index = p->stage_count++;
+	struct stage_build *sb = &p->stages[index];
+	memset(sb, 0, sizeof *sb);
+	sb->node = node;
+	sb->busy = true;
+	sb->stage.name = name;
+	for (uint32_t i = 0, again = 0; i < index; i++)
+		if (strcmp(p->stages[i].stage.name, sb->stage.name) == 0) {
+			bool same =
+				p->stages[i].node == node || (node->table && p->stages[i].node->table == node->table);
+			if (!same)
+				return fail(p, "two states have the name %s: each needs its own", name);
+			sb->stage.name = weir_mem_printf(p->m, "%s-%u", name, ++again + 1);
+		}
+	*out = index;
+	return WEIR_OK;
+}
+
+/* The time attribute of rows of a node (column -1), or another column of it, as an expression; NULL: their own time. */
+static const struct weir_expr *time_column(struct planner *p, const struct weir_node *node, int32_t column)
+{
+	if (column < 0)
+		column = node->rowtime;
+	return column < 0 ? NULL
+			  : weir_expr_column(p->m, (uint32_t)column, &node->columns[column].type,
+					     node->columns[column].name);
 }
 
 static enum weir_err stage_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out)
@@ -333,22 +426,13 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 				     "needs retractions, "
 				     "which are not supported yet; aggregate the stream, or window the first aggregate",
 				     node->state_name);
-	p->stages = grow(p->m, p->stages, p->stage_count, &p->stage_capacity, sizeof *p->stages);
-	uint32_t index = p->stage_count++;
+	uint32_t index = 0;
+	enum weir_err err = stage_add(p, node, node->state_name, &index);
+	if (err != WEIR_OK)
+		return err;
 	struct stage_build *sb = &p->stages[index];
-	memset(sb, 0, sizeof *sb);
-	sb->node = node;
-	sb->busy = true;
 	struct weir_plan_stage *st = &sb->stage;
 	bool windowed = node->window.kind != WEIR_WINDOW_NONE;
-	st->name = node->state_name;
-	for (uint32_t i = 0, again = 0; i < index; i++)
-		if (strcmp(p->stages[i].stage.name, st->name) == 0) {
-			if (p->stages[i].node != node)
-				return fail(p, "two aggregates have the state name %s: each needs its own",
-					    node->state_name);
-			st->name = weir_mem_printf(p->m, "%s-%u", node->state_name, ++again + 1);
-		}
 	st->key_count = node->key_count;
 	st->agg_arg_count = node->agg_arg_count;
 	st->reject_null_key = node->reject_null_key;
@@ -382,7 +466,7 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 	def->key_types = key_types;
 	def->agg_count = node->agg_count;
 	def->aggs = weir_mem_copy(p->m, node->aggs, (node->agg_count ? node->agg_count : 1) * sizeof *node->aggs);
-	enum weir_err err = weir_state_def_init(def, p->dg);
+	err = weir_state_def_init(def, p->dg);
 	if (err != WEIR_OK)
 		return err;
 	st->hold_ms = !windowed                         ? in->grace_ms
@@ -395,10 +479,270 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 		exprs[k] = node->keys[k];
 	for (uint32_t a = 0; a < node->agg_arg_count; a++)
 		exprs[node->key_count + a] = node->agg_args[a];
-	err = walk(p, in, exprs, node->key_count + node->agg_arg_count, NULL, WEIR_TO_STAGE, index, depth);
+	struct load ld = {.exprs = exprs,
+			  .count = node->key_count + node->agg_arg_count,
+			  .time = windowed ? time_column(p, in, -1) : NULL,
+			  .to = WEIR_TO_STAGE,
+			  .target = index};
+	err = walk(p, in, ld, depth);
 	p->stages[index].busy = false;
 	*out = index;
 	return err;
+}
+
+/* ---- tables that are read ---- */
+
+/* The state of a table on its way to a sink: its key, and the columns that ld reads. */
+static enum weir_err rows_of(struct planner *p, const struct weir_node *node, const struct load *ld, uint32_t *out)
+{
+	uint32_t index = 0;
+	const struct weir_table_def *td = node->table;
+	enum weir_err err = stage_add(p, node, td->name, &index);
+	if (err != WEIR_OK)
+		return err;
+	struct weir_plan_stage *st = &p->stages[index].stage;
+	struct weir_state_def *def = &st->def;
+	bool *used = weir_mem_take(p->m, node->column_count + 1);
+	load_used(ld, used, node->column_count);
+	for (uint32_t k = 0; k < td->primary_key_count; k++)
+		used[td->primary_key[k]] = false;
+	uint32_t most = td->primary_key_count + node->column_count + 1, n = 0;
+	uint32_t *column = weir_mem_take(p->m, most * sizeof *column);
+	for (uint32_t k = 0; k < td->primary_key_count; k++)
+		column[n++] = td->primary_key[k];
+	for (uint32_t c = 0; c < node->column_count; c++)
+		if (used[c])
+			column[n++] = c;
+	const char **names = weir_mem_take(p->m, most * sizeof *names);
+	struct weir_type *types = weir_mem_take(p->m, most * sizeof *types);
+	const struct weir_expr **exprs = weir_mem_take(p->m, most * sizeof *exprs);
+	for (uint32_t i = 0; i < n; i++) {
+		names[i] = node->columns[column[i]].name;
+		types[i] = node->columns[column[i]].type;
+		exprs[i] = weir_expr_column(p->m, column[i], &types[i], names[i]);
+	}
+	p->stages[index].rows_column = column;
+	st->key_count = td->primary_key_count;
+	st->reject_null_key = true;
+	st->column_count = n;
+	st->column_names = names;
+	st->column_types = types;
+	st->hold_ms = node->grace_ms;
+	struct weir_state_side *side = weir_mem_take(p->m, sizeof *side);
+	struct weir_agg *agg = weir_mem_take(p->m, sizeof *agg);
+	*side = (struct weir_state_side){.table = true, .col_count = n - st->key_count, .types = types + st->key_count};
+	weir_state_row_agg(agg);
+	*def = (struct weir_state_def){.name = st->name,
+				       .kind = WEIR_STATE_ROWS,
+				       .time_max = p->settings->task_time_max,
+				       .key_count = st->key_count,
+				       .key_types = types,
+				       .key_texts = names,
+				       .agg_count = 1,
+				       .aggs = agg,
+				       .side_count = 1,
+				       .sides = side};
+	err = weir_state_def_init(def, p->dg);
+	if (err == WEIR_OK)
+		err = walk(
+			p, node,
+			(struct load){.exprs = exprs, .count = n, .to = WEIR_TO_STAGE, .target = index, .table = true},
+			0);
+	p->stages[index].busy = false;
+	*out = index;
+	return err;
+}
+
+/* ---- joins ---- */
+
+/* Whether rows of side s can be missing from a result: the other side's stand alone. */
+static bool side_can_miss(enum weir_join_kind kind, uint32_t s)
+{
+	return kind == WEIR_JOIN_FULL || kind == (s == 0 ? WEIR_JOIN_RIGHT : WEIR_JOIN_LEFT);
+}
+
+static enum weir_err join_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out)
+{
+	const struct weir_join_spec *spec = node->join;
+	uint32_t index = 0;
+	for (uint32_t i = 0; i < p->stage_count; i++)
+		if (p->stages[i].node == node) {
+			*out = i;
+			return p->stages[i].busy ? fail(p, "the topology has a cycle at state %s", node->state_name)
+						 : WEIR_OK;
+		}
+	enum weir_err err = stage_add(p, node, node->state_name, &index);
+	if (err != WEIR_OK)
+		return err;
+	struct weir_plan_stage *st = &p->stages[index].stage;
+	uint32_t keys = spec->key_count, n = keys + node->column_count;
+	const char **names = weir_mem_take(p->m, (n + 1) * sizeof *names);
+	struct weir_type *types = weir_mem_take(p->m, (n + 1) * sizeof *types);
+	const struct weir_expr **map = weir_mem_take(p->m, (n + 1) * sizeof *map);
+	for (uint32_t k = 0; k < keys; k++) {
+		names[k] = spec->keys[0][k]->op == WEIR_EXPR_COLUMN
+				   ? node->inputs[0]->columns[spec->keys[0][k]->column].name
+				   : weir_mem_printf(p->m, "key-%u", k + 1);
+		types[k] = spec->keys[0][k]->type;
+		types[k].not_null = false;
+	}
+	for (uint32_t c = 0; c < node->column_count; c++) {
+		names[keys + c] = node->columns[c].name;
+		types[keys + c] = node->columns[c].type;
+		map[c] = weir_expr_column(p->m, keys + c, &types[keys + c], names[keys + c]);
+	}
+	st->key_count = keys;
+	st->column_count = n;
+	st->column_names = names;
+	st->column_types = types;
+	st->residual = spec->residual ? weir_expr_substitute(spec->residual, map, node->column_count, p->m) : NULL;
+	struct weir_state_side *sides = weir_mem_take(p->m, 2 * sizeof *sides);
+	for (uint32_t s = 0, c = keys; s < 2; s++) {
+		sides[s] = (struct weir_state_side){.table = node->inputs[s]->is_table,
+						    .outer = side_can_miss(spec->kind, 1 - s),
+						    .col_count = node->inputs[s]->column_count,
+						    .types = types + c};
+		c += node->inputs[s]->column_count;
+	}
+	struct weir_agg *agg = weir_mem_take(p->m, sizeof *agg);
+	weir_state_row_agg(agg);
+	st->def = (struct weir_state_def){.name = st->name,
+					  .kind = WEIR_STATE_JOIN,
+					  .time_max = p->settings->task_time_max,
+					  .grace_ms = node->state_grace_ms,
+					  .key_count = keys,
+					  .key_types = types,
+					  .agg_count = spec->within ? 0 : 1,
+					  .aggs = agg,
+					  .side_count = 2,
+					  .sides = sides,
+					  .within = spec->within,
+					  .before_ms = spec->before_ms,
+					  .after_ms = spec->after_ms};
+	err = weir_state_def_init(&st->def, p->dg);
+	if (err != WEIR_OK)
+		return err;
+	st->hold_ms = spec->within ? weir_join_keep_ms(&st->def) : node->state_grace_ms;
+	for (uint32_t s = 0; s < 2 && err == WEIR_OK; s++) {
+		const struct weir_node *in = node->inputs[s];
+		struct load ld = {.count = keys + in->column_count,
+				  .to = WEIR_TO_STAGE,
+				  .target = index,
+				  .side = s,
+				  .table = in->is_table,
+				  .time = time_column(p, in, spec->within ? spec->time[s] : -1)};
+		ld.exprs = weir_mem_take(p->m, (ld.count + 1) * sizeof *ld.exprs);
+		for (uint32_t k = 0; k < keys; k++)
+			ld.exprs[k] = spec->keys[s][k];
+		for (uint32_t c = 0; c < in->column_count; c++)
+			ld.exprs[keys + c] = weir_expr_column(p->m, c, &in->columns[c].type, in->columns[c].name);
+		err = walk(p, in, ld, depth);
+	}
+	p->stages[index].busy = false;
+	*out = index;
+	return err;
+}
+
+/* Whether column c of side s is the key k in every branch, so that the key's bytes give it back exactly. */
+static bool is_key_column(const struct planner *p, uint32_t stage, uint32_t s, uint32_t c, uint32_t k)
+{
+	const struct weir_plan_stage *st = &p->stages[stage].stage;
+	for (uint32_t b = 0; b < p->branch_count; b++) {
+		const struct weir_plan_branch *br = &p->branches[b];
+		if (br->to != WEIR_TO_STAGE || br->target != stage || br->side != s)
+			continue;
+		const struct weir_type *t = &br->exprs[k]->type;
+		if (t->kind == WEIR_KIND_FLOAT || t->kind == WEIR_KIND_DOUBLE || /* -0.0 and NaN lose their bits */
+		    !weir_expr_equal(br->exprs[k], br->exprs[st->key_count + c]))
+			return false;
+	}
+	return true;
+}
+
+/* Leaves only those columns in a join that somebody reads, and rewrites the branches on both sides of it. */
+static void join_prune(struct planner *p, uint32_t stage)
+{
+	struct weir_plan_stage *st = &p->stages[stage].stage;
+	const enum weir_join_kind kind = p->stages[stage].node->join->kind;
+	uint32_t keys = st->key_count, total = st->column_count, n = keys;
+	bool *used = weir_mem_take(p->m, total + 1);
+	for (uint32_t b = 0; b < p->branch_count; b++) {
+		const struct weir_plan_branch *br = &p->branches[b];
+		if (br->from != WEIR_FROM_STAGE || br->origin != stage)
+			continue;
+		struct load ld = {.exprs = (const struct weir_expr **)br->exprs,
+				  .count = br->expr_count,
+				  .filter = br->filter,
+				  .time = br->time};
+		load_used(&ld, used, total);
+	}
+	if (st->residual)
+		weir_expr_columns_used(st->residual, used, total);
+	const char **names = weir_mem_take(p->m, (total + 1) * sizeof *names);
+	struct weir_type *types = weir_mem_take(p->m, (total + 1) * sizeof *types);
+	const struct weir_expr **map = weir_mem_take(p->m, (total + 1) * sizeof *map);
+	struct weir_state_side *sides = weir_mem_take(p->m, 2 * sizeof *sides);
+	for (uint32_t i = 0; i < keys; i++) {
+		names[i] = st->column_names[i];
+		types[i] = st->column_types[i];
+		map[i] = weir_expr_column(p->m, i, &types[i], names[i]);
+	}
+	for (uint32_t s = 0, from = 0; s < 2; s++) {
+		uint32_t count = st->def.sides[s].col_count, begin = n, kept = 0;
+		uint32_t *keep = weir_mem_take(p->m, (count + 1) * sizeof *keep);
+		for (uint32_t c = 0; c < count; c++) {
+			uint32_t at = keys + from + c, k = keys;
+			for (k = 0; k < keys && !side_can_miss(kind, s); k++)
+				if (is_key_column(p, stage, s, c, k))
+					break;
+			if (!side_can_miss(kind, s) && k < keys) {
+				map[at] = map[k];
+			} else if (used[at]) {
+				names[n] = st->column_names[at];
+				types[n] = st->column_types[at];
+				map[at] = weir_expr_column(p->m, n, &types[n], names[n]);
+				keep[kept++] = c;
+				n++;
+			} else {
+				map[at] = weir_expr_bool(p->m, true); /* nobody reads it */
+			}
+		}
+		for (uint32_t b = 0; b < p->branch_count; b++) {
+			struct weir_plan_branch *br = &p->branches[b];
+			if (br->to != WEIR_TO_STAGE || br->target != stage || br->side != s)
+				continue;
+			const struct weir_expr **exprs = weir_mem_take(p->m, (keys + kept + 1) * sizeof *exprs);
+			memcpy(exprs, br->exprs, keys * sizeof *exprs);
+			for (uint32_t c = 0; c < kept; c++)
+				exprs[keys + c] = br->exprs[keys + keep[c]];
+			br->exprs = exprs;
+			br->expr_count = keys + kept;
+		}
+		from += count;
+		sides[s] = st->def.sides[s];
+		sides[s].col_count = kept;
+		sides[s].types = types + begin;
+	}
+	for (uint32_t b = 0; b < p->branch_count; b++) {
+		struct weir_plan_branch *br = &p->branches[b];
+		if (br->from != WEIR_FROM_STAGE || br->origin != stage)
+			continue;
+		struct load ld = {.exprs = (const struct weir_expr **)br->exprs,
+				  .count = br->expr_count,
+				  .filter = br->filter,
+				  .time = br->time};
+		substitute(p, map, total, &ld);
+		br->exprs = ld.exprs;
+		br->filter = ld.filter;
+		br->time = ld.time;
+	}
+	if (st->residual)
+		st->residual = weir_expr_substitute(st->residual, map, total, p->m);
+	st->column_names = names;
+	st->column_types = types;
+	st->column_count = n;
+	st->def.key_types = types;
+	st->def.sides = sides;
 }
 
 static int32_t column_named(const struct weir_plan_sink *sk, const char *name)
@@ -548,7 +892,8 @@ static enum weir_err sink_add(struct planner *p, const struct weir_node *node)
 	const struct weir_expr **exprs = weir_mem_take(p->m, (in->column_count + 1) * sizeof *exprs);
 	for (uint32_t c = 0; c < in->column_count; c++)
 		exprs[c] = weir_expr_column(p->m, c, &in->columns[c].type, in->columns[c].name);
-	return walk(p, in, exprs, in->column_count, NULL, WEIR_TO_SINK, index, 0);
+	return walk(p, in,
+		    (struct load){.exprs = exprs, .count = in->column_count, .to = WEIR_TO_SINK, .target = index}, 0);
 }
 
 static void field_fill(struct weir_mem *m, struct weir_field *f, const struct weir_table_column *col, uint32_t ordinal,
@@ -653,9 +998,11 @@ static void scan_finish(struct planner *p, uint32_t index)
 		sc->time = weir_expr_substitute(sc->time, map, def->column_count, p->m);
 	for (uint32_t i = 0; i < sc->branch_count; i++) {
 		struct weir_plan_branch *br = &p->branches[branches[i]];
-		const struct weir_expr **exprs = (const struct weir_expr **)br->exprs;
-		substitute(p, map, def->column_count, &br->filter, &exprs, br->expr_count);
-		br->exprs = exprs;
+		struct load ld = {
+			.exprs = (const struct weir_expr **)br->exprs, .count = br->expr_count, .filter = br->filter};
+		substitute(p, map, def->column_count, &ld);
+		br->filter = ld.filter;
+		br->exprs = ld.exprs;
 	}
 }
 
@@ -727,10 +1074,16 @@ static void name_inputs_of(struct planner *p, const struct weir_plan *pl, struct
 static enum weir_err finish(struct planner *p, struct weir_plan **out)
 {
 	struct weir_plan *pl = weir_mem_take(p->m, sizeof *pl);
+	uint32_t highest = 0;
+	for (uint32_t i = 0; i < p->stage_count; i++)
+		highest = level_of(p, i) > highest ? level_of(p, i) : highest;
+	/* What a join reads of another is known once it is pruned itself. */
+	for (uint32_t level = highest; level > 0; level--)
+		for (uint32_t i = 0; i < p->stage_count; i++)
+			if (p->stages[i].stage.level == level && p->stages[i].stage.def.kind == WEIR_STATE_JOIN)
+				join_prune(p, i);
 	for (uint32_t i = 0; i < p->scan_count; i++)
 		scan_finish(p, i);
-	for (uint32_t i = 0; i < p->stage_count; i++)
-		level_of(p, i);
 	/* Ascending level, ties by creation: stage numbers decide the order of results. */
 	uint32_t *rank = weir_mem_take(p->m, (p->stage_count + 1) * sizeof *rank);
 	uint32_t placed = 0;
@@ -771,6 +1124,7 @@ static enum weir_err finish(struct planner *p, struct weir_plan **out)
 	pl->sink_count = p->sink_count;
 	pl->branches = p->branches;
 	pl->branch_count = p->branch_count;
+	pl->mem = p->m;
 	for (uint32_t i = 0; i < pl->stage_count; i++)
 		name_inputs_of(p, pl, &pl->stages[i]);
 	pl->force_local = p->settings->exchange == WEIR_PLAN_EXCHANGE_LOCAL;
@@ -794,113 +1148,4 @@ enum weir_err weir_plan_create(struct weir_plan **out, struct weir_topology *tp,
 		return weir_diag_set(dg, WEIR_E_PLAN,
 				     "nothing to run: the topology has no sink (no INSERT INTO and no SELECT)");
 	return finish(&p, out);
-}
-
-/* The group columns that make up the source's key, as positions in the stage's keys; false unless all are there
- * unchanged. */
-static bool direct_positions(const struct weir_plan *pl, const struct weir_plan_branch *br, uint32_t key_count,
-			     uint32_t *position, uint32_t *count)
-{
-	const struct weir_plan_scan *sc = &pl->scans[br->origin];
-	const char *list = sc->table->options.key_fields;
-	*count = 0;
-	if (!list || !*list)
-		return false;
-	for (const char *at = list; at && *at;) {
-		const char *end = strchr(at, ';');
-		size_t bytes = end ? (size_t)(end - at) : strlen(at);
-		bool found = false;
-		for (uint32_t k = 0; k < key_count && !found; k++) {
-			const struct weir_expr *e = br->exprs[k];
-			if (e->op != WEIR_EXPR_COLUMN)
-				continue;
-			const char *name = sc->column_names[e->column];
-			if (strlen(name) == bytes && memcmp(name, at, bytes) == 0) {
-				if (*count >= 64)
-					return false;
-				position[(*count)++] = k;
-				found = true;
-			}
-		}
-		if (!found)
-			return false;
-		at = end ? end + 1 : NULL;
-	}
-	return *count > 0;
-}
-
-static void bind_exchange(struct weir_plan *pl, struct weir_plan_stage *st)
-{
-	uint32_t first[64], first_count = 0;
-	st->exchange = WEIR_EXCHANGE_LOCAL;
-	if (st->def.shared) {
-		st->exchange_why = "sessions span keys";
-		return;
-	}
-	if (pl->force_local) {
-		st->exchange_why = "exchange=local";
-		return;
-	}
-	for (uint32_t i = 0; i < st->input_count; i++) {
-		const struct weir_plan_branch *br = &pl->branches[st->inputs[i]];
-		uint32_t position[64], count;
-		if (br->from != WEIR_FROM_SCAN) {
-			st->exchange_why = "fed by another state";
-			return;
-		}
-		if (!direct_positions(pl, br, st->key_count, position, &count)) {
-			st->exchange_why = "the source's key.fields are not all group columns";
-			return;
-		}
-		const struct weir_plan_scan *sc = &pl->scans[br->origin];
-		const struct weir_plan_scan *sc0 = &pl->scans[pl->branches[st->inputs[0]].origin];
-		if (i == 0) {
-			memcpy(first, position, sizeof first);
-			first_count = count;
-		} else if (count != first_count || memcmp(first, position, count * sizeof *position) != 0 ||
-			   sc->partition_count != sc0->partition_count ||
-			   sc->table->options.key_format.kind != sc0->table->options.key_format.kind) {
-			st->exchange_why = "the sources differ in key, key format or partition count";
-			return;
-		}
-	}
-	st->exchange = WEIR_EXCHANGE_DIRECT;
-	st->exchange_why = "grouped by the source's own key";
-}
-
-enum weir_err weir_plan_bind(struct weir_plan *pl, const uint32_t *scan_partitions, uint32_t slots,
-			     struct weir_diag **dg)
-{
-	pl->partition_count = 0;
-	for (uint32_t i = 0; i < pl->scan_count; i++) {
-		if (scan_partitions[i] == 0)
-			return weir_diag_set(dg, WEIR_E_CONF, "source %s has no partitions", pl->scans[i].name);
-		pl->scans[i].partition_count = scan_partitions[i];
-		pl->scans[i].partition_base = pl->partition_count;
-		pl->partition_count += scan_partitions[i];
-	}
-	pl->route_direct = true;
-	for (uint32_t s = 0; s < pl->stage_count; s++) {
-		struct weir_plan_stage *st = &pl->stages[s];
-		bind_exchange(pl, st);
-		if (st->exchange == WEIR_EXCHANGE_DIRECT) {
-			st->slot_count = pl->scans[pl->branches[st->inputs[0]].origin].partition_count;
-			continue;
-		}
-		st->slot_count = slots;
-		for (uint32_t i = 0; i < st->input_count; i++)
-			if (pl->branches[st->inputs[i]].from == WEIR_FROM_SCAN)
-				pl->route_direct = false;
-	}
-	return WEIR_OK;
-}
-
-uint32_t weir_plan_changelog_partitions(const struct weir_plan *pl, const struct weir_plan_stage *st)
-{
-	(void)st;
-	uint32_t most = 1;
-	for (uint32_t i = 0; i < pl->scan_count; i++)
-		if (pl->scans[i].partition_count > most)
-			most = pl->scans[i].partition_count;
-	return most;
 }

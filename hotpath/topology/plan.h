@@ -4,8 +4,23 @@
  *
  * A *branch* is everything stateless between two of those: one filter and a list of expressions over the columns of its
  * origin (filters AND-ed, projections substituted, UNION ALL becomes several branches). A scan is read once however
- * many branches leave it. Immutable once made, shared by all threads; programs are compiled from it per worker. Built
- * on
+ * many branches leave it.
+ *
+ * A *join* is a stage with two inputs, each of one or more branches:
+ *
+ *   branches of side 0  --keys, columns--\\
+ *                                         > held by (lane), merged at the order point --> join_state --> rows
+ *   branches of side 1  --keys, columns--/
+ *
+ *   side     a table (latest row by key; a row that its filter drops, or a null value, deletes), or a stream: kept in
+ *            generations by time if the other side is one, too, and not at all beside a table
+ *   lane     (branch, source partition) or (branch, upstream slot): the unit that is in order, whose time counts
+ *   columns  of the stage: keys, then the columns of side 0 that somebody reads, then those of side 1. A column that is
+ *            a key itself is not kept twice
+ *   bounds   l.time - before <= r.time <= l.time + after, keep = before + after + grace: join_state.h
+ *
+ * (run/join.c says how lanes are merged.) Immutable once made, shared by all threads; programs are compiled from it per
+ * worker. Built on
  * @thread init, in the topology's memory. */
 #ifndef WEIR_TOPOLOGY_PLAN_H
 #define WEIR_TOPOLOGY_PLAN_H
@@ -44,6 +59,8 @@ struct weir_plan_scan {
 	const struct weir_expr *time; /* over those columns; NULL: the record's timestamp */
 	bool allow_negative_time;
 	bool reject_null_value; /* some branch needs a value (plain GROUP BY) */
+	bool is_table; /* has a PRIMARY KEY: its columns come from the record's key, a null value deletes and has the
+			  record's own timestamp */
 	int64_t grace_ms;
 	uint32_t branch_count;
 	const uint32_t *branches;
@@ -55,7 +72,7 @@ struct weir_plan_scan {
 enum weir_exchange { WEIR_EXCHANGE_DIRECT, WEIR_EXCHANGE_LOCAL };
 
 /* A window, session or plain table state. Its columns: keys, aggregates, then window_start, window_end (not for TABLE).
- */
+ * ROWS, JOIN: keys, then the columns of each side. */
 struct weir_plan_stage {
 	struct weir_state_def def;
 	const char *name; /* state name */
@@ -69,8 +86,9 @@ struct weir_plan_stage {
 	const char *const *column_names;
 	const struct weir_type *column_types;
 	bool reject_null_key;
-	int64_t hold_ms;      /* stage time = task time - hold_ms (design.md section 3) */
-	uint32_t input_count; /* branches that end here */
+	const struct weir_expr *residual; /* JOIN: what else a match needs, over the stage's columns; NULL: nothing */
+	int64_t hold_ms;                  /* stage time = task time - hold_ms (design.md section 3) */
+	uint32_t input_count;             /* branches that end here */
 	const uint32_t *inputs;
 	uint32_t branch_count; /* branches that start here */
 	const uint32_t *branches;
@@ -110,9 +128,12 @@ struct weir_plan_branch {
 	enum weir_branch_to to;
 	uint32_t target;                /* stage or sink */
 	const struct weir_expr *filter; /* NULL: all rows */
-	uint32_t expr_count;            /* TO_STAGE: keys then aggregate arguments; TO_SINK: the sink's columns */
+	uint32_t expr_count; /* TO_STAGE: keys, then aggregate arguments or columns; TO_SINK: the sink's columns */
 	const struct weir_expr *const *exprs;
-	bool reject_null_value; /* a null value on a stream into a plain GROUP BY */
+	bool reject_null_value;       /* a null value on a stream into a plain GROUP BY */
+	uint32_t side;                /* into a JOIN: which one */
+	bool table;                   /* into a table (ROWS, a side of a JOIN): what the filter drops is deleted */
+	const struct weir_expr *time; /* from a JOIN into a stage: event time of the rows; NULL: their own timestamp */
 };
 
 struct weir_plan {
@@ -127,6 +148,7 @@ struct weir_plan {
 	uint32_t level_count; /* highest level of a stage, 0: stateless */
 	bool force_local;     /* exchange=local */
 	bool route_direct;    /* every scan's branches end in direct stages or sinks: batches go to the slot's owner */
+	struct weir_mem *mem; /* the topology's */
 	/* Set by the engine. */
 	uint32_t partition_count; /* of all scans together */
 };
@@ -144,6 +166,11 @@ WEIR_MUST_CHECK enum weir_err weir_plan_create(struct weir_plan **out, struct we
 /* Called when partition counts are known: exchange kinds that need equal counts, slots, partition numbering. */
 WEIR_MUST_CHECK enum weir_err weir_plan_bind(struct weir_plan *pl, const uint32_t *scan_partitions, uint32_t slots,
 					     struct weir_diag **dg);
+/* Whether workers encode a stage's rows for sinks as they come; else snap reads closed windows. */
+WEIR_INLINE bool weir_plan_stage_streams(const struct weir_plan_stage *st)
+{
+	return st->def.changes || st->def.kind == WEIR_STATE_JOIN;
+}
 /* Partition i of changelog of stage: how many, and where a slot lives. */
 uint32_t weir_plan_changelog_partitions(const struct weir_plan *pl, const struct weir_plan_stage *st);
 

@@ -25,10 +25,6 @@ enum weir_err sql_use_table(struct weir_sql *sq, struct sql_table *t, bool sink,
 	struct weir_table_options *o = &t->def->options;
 	struct weir_diag *inner = NULL;
 	bool kafka = o->connector == WEIR_CONNECTOR_KAFKA || o->connector == WEIR_CONNECTOR_UPSERT_KAFKA;
-	bool upsert = o->connector == WEIR_CONNECTOR_UPSERT_KAFKA || t->def->primary_key_count > 0;
-	if (!sink && upsert)
-		return sql_error(sq, at, "leave the PRIMARY KEY out to read its records as a stream",
-				 "not supported yet: reading table %s, which has a PRIMARY KEY", t->name);
 	if (kafka) {
 		const char *brokers = sq->cf == NULL ? NULL : weir_conf_get(sq->cf, "bootstrap.servers");
 		if (brokers == NULL || brokers[0] == 0)

@@ -1,0 +1,417 @@
+/* join_state.c: tables and buffers of joins (join_state.h). @thread worker. */
+#include "hotpath/state/join_state.h"
+
+#include <stdlib.h>
+
+#include "hotpath/core/hash.h"
+#include "hotpath/time/window.h"
+
+/* ---- tables ---- */
+
+static struct weir_gen *table_gen(const struct weir_slot *sl, uint32_t side)
+{
+	uint32_t at = weir_slot_search(sl, side);
+	WEIR_DASSERT(at < sl->gen_count && sl->gens[at].start == side);
+	return sl->gens[at].g;
+}
+
+void weir_join_table_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r)
+{
+	struct weir_gen *g = table_gen(sl, side);
+	struct weir_entry *e = weir_gen_find_or_create(g, sl->def, r->hash, r->key, r->key_bytes);
+	weir_table_set(g, sl->def, e, r->row, r->row_bytes);
+	((struct weir_stamped *)(void *)e)->time = r->time;
+	weir_gen_mark(g, e);
+}
+
+void weir_join_table_delete(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r)
+{
+	struct weir_gen *g = table_gen(sl, side);
+	uint64_t *free_slot;
+	uint64_t *at = weir_index_find(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
+	if (at != NULL)
+		weir_table_remove(g, sl->def, weir_index_entry(*at), at);
+}
+
+bool weir_join_table_find(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
+			  struct weir_join_row *out)
+{
+	const struct weir_gen *g = table_gen(sl, side);
+	uint64_t *free_slot;
+	const uint64_t *at = weir_index_find(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
+	if (at == NULL)
+		return false;
+	const struct weir_entry *e = weir_index_entry(*at);
+	const struct weir_text *t = weir_table_text(sl->def, e);
+	*out = (struct weir_join_row){.hash = r->hash,
+				      .time = ((const struct weir_stamped *)(const void *)e)->time,
+				      .key = r->key,
+				      .key_bytes = r->key_bytes,
+				      .row = weir_text_data(&sl->pages, t),
+				      .row_bytes = t->bytes};
+	return true;
+}
+
+void weir_join_table_prefetch(const struct weir_slot *sl, uint32_t side, uint64_t hash)
+{
+	const struct weir_index *ix = &table_gen(sl, side)->ix;
+	__builtin_prefetch(&ix->slot[weir_hash_index(hash) & ix->mask], 0, 3);
+}
+
+/* ---- buffers: where a record stands ---- */
+
+static int64_t bucket_of(const struct weir_state_def *def, int64_t time)
+{
+	return weir_floor_div(time, def->bucket_ms);
+}
+
+bool weir_join_window_fits(const struct weir_state_def *def, int64_t window)
+{
+	int64_t bucket = window >> 1;
+	return bucket >= bucket_of(def, -WEIR_TIME_MAX) && bucket <= bucket_of(def, WEIR_TIME_MAX);
+}
+
+static struct weir_gen *gen_of(const struct weir_slot *sl, const struct weir_entry *e)
+{
+	return sl->pages.page[weir_entry_page_no(e)].gen;
+}
+
+static int64_t time_in(const struct weir_state_def *def, const struct weir_gen *g, const struct weir_buffered *bf)
+{
+	return (g->start >> 1) * def->bucket_ms + bf->delta;
+}
+
+static struct weir_buffered *buffered_at(const struct weir_slot *sl, uint32_t ref)
+{
+	return ref != 0 ? (struct weir_buffered *)(void *)weir_ref_get(&sl->pages, ref) : NULL;
+}
+
+static struct weir_gen *gen_find(const struct weir_slot *sl, int64_t start)
+{
+	uint32_t at = weir_slot_search(sl, start);
+	return at < sl->gen_count && sl->gens[at].start == start ? sl->gens[at].g : NULL;
+}
+
+uint32_t weir_join_buffer_side(const struct weir_slot *sl, const struct weir_buffered *bf)
+{
+	return (uint32_t)(gen_of(sl, &bf->e)->start & 1);
+}
+
+void weir_join_buffer_get(const struct weir_slot *sl, const struct weir_buffered *bf, struct weir_join_row *out)
+{
+	uint32_t n;
+	const uint8_t *key = weir_entry_key(sl->def, &bf->e, &n);
+	*out = (struct weir_join_row){.time = time_in(sl->def, gen_of(sl, &bf->e), bf),
+				      .key = key,
+				      .key_bytes = n,
+				      .row = key + n,
+				      .row_bytes = bf->row_bytes};
+}
+
+/* ---- the queue of rows that may leave without a match: a binary heap by time of finality ---- */
+
+static void waiting_push(struct weir_slot *sl, const struct weir_buffered *bf, int64_t final_after)
+{
+	struct weir_vec *v = &sl->closing;
+	struct weir_close_node x = {final_after, weir_entry_ref(&bf->e), 0};
+	(void)weir_vec_push(v, &sl->blocks, sizeof x);
+	struct weir_close_node *h = v->data;
+	uint32_t i = v->count - 1;
+	while (i > 0 && h[(i - 1) / 2].close > x.close) {
+		h[i] = h[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	h[i] = x;
+}
+
+static void waiting_pop(struct weir_slot *sl)
+{
+	struct weir_close_node *h = sl->closing.data, x = h[--sl->closing.count];
+	uint32_t n = sl->closing.count, i = 0;
+	for (;;) {
+		uint32_t c = 2 * i + 1;
+		if (c >= n)
+			break;
+		if (c + 1 < n && h[c + 1].close < h[c].close)
+			c++;
+		if (h[c].close >= x.close)
+			break;
+		h[i] = h[c];
+		i = c;
+	}
+	if (n != 0)
+		h[i] = x;
+}
+
+/* ---- buffers ---- */
+
+/* Whether a look-up at task_time may find bf, of `side`. */
+static bool counts(const struct weir_state_def *def, uint32_t side, const struct weir_buffered *bf, int64_t time,
+		   int64_t task_time)
+{
+	if ((bf->e.flags & WEIR_ENTRY_GONE) != 0 || weir_join_is_late(def, time, task_time))
+		return false;
+	return !def->sides[side].outer || (bf->e.flags & WEIR_ENTRY_EMITTED) != 0 ||
+	       !weir_join_is_final(def, side, time, task_time);
+}
+
+static void reverse(struct weir_buffered **from, size_t count)
+{
+	for (size_t i = 0; i + i + 1 < count; i++) {
+		struct weir_buffered *swap = from[i];
+		from[i] = from[count - 1 - i];
+		from[count - 1 - i] = swap;
+	}
+}
+
+void weir_join_buffer_find(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t from,
+			   int64_t to, int64_t task_time, struct weir_buf *list)
+{
+	const struct weir_state_def *def = sl->def;
+	int64_t last = bucket_of(def, to) * 2 + side;
+	for (uint32_t i = weir_slot_search(sl, bucket_of(def, from) * 2 + side);
+	     i < sl->gen_count && sl->gens[i].start <= last; i++) {
+		const struct weir_gen *g = sl->gens[i].g;
+		uint64_t *free_slot;
+		if ((uint32_t)(g->start & 1) != side)
+			continue;
+		const uint64_t *at = weir_index_find(&g->ix, def, r->hash, r->key, r->key_bytes, &free_slot);
+		if (at == NULL)
+			continue;
+		size_t begin = list->bytes;
+		struct weir_buffered *bf = (struct weir_buffered *)(void *)weir_index_entry(*at);
+		for (; bf != NULL; bf = buffered_at(sl, bf->older)) {
+			int64_t time = time_in(def, g, bf);
+			if (time < from)
+				break;
+			if (time <= to && counts(def, side, bf, time, task_time))
+				weir_buf_put(list, &bf, sizeof bf);
+		}
+		if (list->bytes - begin > sizeof bf)
+			reverse((struct weir_buffered **)(void *)(list->data + begin),
+				(list->bytes - begin) / sizeof bf);
+	}
+}
+
+void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, uint64_t hash, int64_t time)
+{
+	const struct weir_gen *g = gen_find(sl, bucket_of(sl->def, time) * 2 + side);
+	if (g != NULL)
+		__builtin_prefetch(&g->ix.slot[weir_hash_index(hash) & g->ix.mask], 0, 3);
+}
+
+/* Puts bf into its key's list: behind every newer record, before those of its time and older. */
+static void list_add(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf, const struct weir_join_row *r)
+{
+	uint64_t *free_slot;
+	uint64_t *at = weir_index_find(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
+	if (at == NULL) {
+		weir_gen_index_add(g, &bf->e, r->hash);
+		return;
+	}
+	struct weir_buffered *next = (struct weir_buffered *)(void *)weir_index_entry(*at), *newer = NULL;
+	while (next != NULL && next->delta > bf->delta) {
+		newer = next;
+		next = buffered_at(sl, next->older);
+	}
+	bf->older = next != NULL ? weir_entry_ref(&next->e) : 0;
+	if (newer == NULL) {
+		weir_index_store(at, (*at & ~WEIR_INDEX_POINTER) | (uint64_t)(uintptr_t)bf);
+		return;
+	}
+	newer->older = weir_entry_ref(&bf->e);
+	weir_gen_mark(g, &newer->e);
+}
+
+void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool matched)
+{
+	const struct weir_state_def *def = sl->def;
+	int64_t bucket = bucket_of(def, r->time), start = bucket * 2 + side;
+	uint32_t gen_at = weir_slot_search(sl, start);
+	struct weir_gen *g = gen_at < sl->gen_count && sl->gens[gen_at].start == start
+				     ? sl->gens[gen_at].g
+				     : weir_slot_add_gen(sl, gen_at, start);
+	bool is_long = r->key_bytes >= WEIR_KEY_LONG;
+	uint64_t used = sizeof(struct weir_buffered) + (is_long ? 8 : 0) + r->key_bytes + (uint64_t)r->row_bytes;
+	uint64_t bytes = weir_align_up(used, 8);
+	struct weir_entry *e = weir_gen_take(g, bytes, false);
+	struct weir_buffered *bf = (struct weir_buffered *)(void *)e;
+	uint8_t *at = (uint8_t *)(bf + 1);
+	e->hash = weir_hash_index(r->hash);
+	bf->delta = (uint32_t)(r->time - bucket * def->bucket_ms);
+	bf->older = 0;
+	bf->row_bytes = r->row_bytes;
+	if (is_long) {
+		e->key_bytes = WEIR_KEY_LONG;
+		weir_store_le64(at, r->key_bytes);
+		at += 8;
+	} else {
+		e->key_bytes = (uint16_t)r->key_bytes;
+	}
+	if (matched)
+		e->flags |= WEIR_ENTRY_EMITTED;
+	memcpy(at, r->key, r->key_bytes);
+	if (r->row_bytes != 0)
+		memcpy(at + r->key_bytes, r->row, r->row_bytes);
+	memset((uint8_t *)e + used, 0, bytes - used);
+	weir_gen_mark(g, e);
+	g->entries++;
+	list_add(sl, g, bf, r);
+	if (def->sides[side].outer && !matched)
+		waiting_push(sl, bf, r->time + weir_join_reach_ms(def, side) + def->grace_ms);
+}
+
+void weir_join_buffer_match(struct weir_slot *sl, struct weir_buffered *bf)
+{
+	if ((bf->e.flags & WEIR_ENTRY_EMITTED) != 0)
+		return;
+	bf->e.flags |= WEIR_ENTRY_EMITTED;
+	weir_gen_mark(gen_of(sl, &bf->e), &bf->e);
+}
+
+/* ---- leaving ---- */
+
+int64_t weir_join_next_close(const struct weir_slot *sl)
+{
+	const struct weir_close_node *h = sl->closing.data;
+	return sl->closing.count != 0 ? h[0].close + 1 : INT64_MAX;
+}
+
+/* By time, side, key bytes, arrival: nothing that depends on where records lie in memory. */
+static int final_compare(const void *a, const void *b, void *ctx)
+{
+	const struct weir_slot *sl = ctx;
+	struct weir_buffered *x = *(struct weir_buffered *const *)a, *y = *(struct weir_buffered *const *)b;
+	struct weir_join_row rx, ry;
+	if (x == y)
+		return 0;
+	weir_join_buffer_get(sl, x, &rx);
+	weir_join_buffer_get(sl, y, &ry);
+	if (rx.time != ry.time)
+		return rx.time < ry.time ? -1 : 1;
+	uint32_t sx = weir_join_buffer_side(sl, x), sy = weir_join_buffer_side(sl, y);
+	if (sx != sy)
+		return sx < sy ? -1 : 1;
+	uint32_t n = rx.key_bytes < ry.key_bytes ? rx.key_bytes : ry.key_bytes;
+	int c = n != 0 ? memcmp(rx.key, ry.key, n) : 0;
+	if (c == 0)
+		c = (rx.key_bytes > ry.key_bytes) - (rx.key_bytes < ry.key_bytes);
+	if (c != 0)
+		return c;
+	/* One key at one time: x is the earlier one if the list leads from y to it. */
+	for (const struct weir_buffered *p = y; p != NULL && p->delta == y->delta; p = buffered_at(sl, p->older))
+		if (p == x)
+			return -1;
+	return 1;
+}
+
+void weir_join_take_final(struct weir_slot *sl, int64_t task_time, bool all, struct weir_buf *list)
+{
+	size_t begin = list->bytes;
+	while (sl->closing.count != 0) {
+		const struct weir_close_node *h = sl->closing.data;
+		if (!all && h[0].close >= task_time)
+			break;
+		struct weir_buffered *bf = buffered_at(sl, h[0].ref);
+		waiting_pop(sl);
+		if ((bf->e.flags & (WEIR_ENTRY_EMITTED | WEIR_ENTRY_GONE)) != 0)
+			continue;
+		bf->e.flags |= WEIR_ENTRY_GONE;
+		weir_gen_mark(gen_of(sl, &bf->e), &bf->e);
+		weir_buf_put(list, &bf, sizeof bf);
+	}
+	size_t n = (list->bytes - begin) / sizeof(struct weir_buffered *);
+	if (n > 1)
+		qsort_r(list->data + begin, n, sizeof(struct weir_buffered *), final_compare, sl);
+}
+
+void weir_join_drop(struct weir_slot *sl, int64_t task_time)
+{
+	const struct weir_state_def *def = sl->def;
+	if (!def->buffers || task_time == WEIR_TIME_UNSET)
+		return;
+	while (sl->gen_count != 0) {
+		int64_t last = ((sl->gens[0].start >> 1) + 1) * def->bucket_ms - 1;
+		if (!weir_join_is_late(def, last, task_time))
+			return;
+		weir_slot_drop_gen(sl, 0);
+	}
+}
+
+/* ---- restore ---- */
+
+/* Starts of entries of a page, a bit per 8 bytes; taken away when something leads there. */
+struct start_map {
+	uint64_t **bits; /* by page number */
+	uint32_t count;
+};
+
+static bool start_claim(const struct weir_slot *sl, const struct weir_gen *g, struct start_map *sm, uint32_t ref)
+{
+	uint32_t no = ref >> WEIR_REF_SHIFT, at = ref & ((1u << WEIR_REF_SHIFT) - 1);
+	if (no >= sm->count || sm->bits[no] == NULL || sl->pages.page[no].gen != g ||
+	    (sm->bits[no][at / 64] >> (at % 64) & 1) == 0)
+		return false;
+	sm->bits[no][at / 64] &= ~(UINT64_C(1) << (at % 64));
+	return true;
+}
+
+enum rebuild_pass { PASS_STARTS, PASS_CLAIM, PASS_HEADS };
+
+static bool rebuild_entry(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf, uint32_t no, uint32_t at,
+			  struct start_map *sm, enum rebuild_pass pass)
+{
+	const struct weir_state_def *def = sl->def;
+	uint32_t side = (uint32_t)(g->start & 1), n;
+	uint64_t *bits = sm->bits[no], bit = UINT64_C(1) << (at / 8 % 64);
+	switch (pass) {
+	case PASS_STARTS:
+		bits[at / 8 / 64] |= bit;
+		return bf->delta < def->bucket_ms;
+	case PASS_CLAIM:
+		return bf->older == 0 || start_claim(sl, g, sm, bf->older);
+	case PASS_HEADS:
+		break;
+	}
+	if ((bits[at / 8 / 64] & bit) != 0) {
+		uint64_t *free_slot;
+		const uint8_t *key = weir_entry_key(def, &bf->e, &n);
+		uint64_t hash = weir_hash(key, n);
+		if (weir_index_find(&g->ix, def, hash, key, n, &free_slot) != NULL)
+			return false;
+		weir_gen_index_add(g, &bf->e, hash);
+	}
+	if (def->sides[side].outer && (bf->e.flags & (WEIR_ENTRY_EMITTED | WEIR_ENTRY_GONE)) == 0)
+		waiting_push(sl, bf, time_in(def, g, bf) + weir_join_reach_ms(def, side) + def->grace_ms);
+	return true;
+}
+
+static bool rebuild_pass(struct weir_slot *sl, struct start_map *sm, enum rebuild_pass pass)
+{
+	for (uint32_t no = 1; no < sm->count; no++) {
+		const struct weir_page *p = &sl->pages.page[no];
+		if (p->state != WEIR_PAGE_LIVE)
+			continue;
+		if (sm->bits[no] == NULL)
+			sm->bits[no] = weir_xcalloc(1u << WEIR_REF_SHIFT >> 3, 1);
+		for (uint32_t at = WEIR_PAGE_HEAD; at < p->used;) {
+			struct weir_buffered *bf = (struct weir_buffered *)(void *)(p->base + at);
+			if (!rebuild_entry(sl, p->gen, bf, no, at, sm, pass))
+				return false;
+			at += (uint32_t)weir_entry_bytes(sl->def, &bf->e);
+		}
+	}
+	return true;
+}
+
+bool weir_join_rebuild(struct weir_slot *sl)
+{
+	struct start_map sm = {.count = sl->pages.capacity};
+	sm.bits = weir_xcalloc(sm.count != 0 ? sm.count : 1, sizeof *sm.bits);
+	bool fine = rebuild_pass(sl, &sm, PASS_STARTS) && rebuild_pass(sl, &sm, PASS_CLAIM) &&
+		    rebuild_pass(sl, &sm, PASS_HEADS);
+	for (uint32_t no = 0; no < sm.count; no++)
+		free(sm.bits[no]);
+	free(sm.bits);
+	return fine;
+}

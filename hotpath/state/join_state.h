@@ -1,0 +1,68 @@
+/* join_state.h: what a join keeps of its two sides in one slot. Rows come in merged order (hotpath/run/join.c); here
+ * they are stored and found again.
+ *
+ *   table side   one generation, numbered by the side: the latest row of each key
+ *   buffers      both sides are streams: generations of bucket_ms of event time, start = bucket * 2 + side. A key's
+ *                records of one generation hang together, newest first, ordered by (time, order of arrival):
+ *
+ *                  index[key] -> record --older--> record --older--> ...
+ *
+ * A record is kept while task time <= time + keep (before + after + grace). One of an outer side that has no match is
+ * final when task time > time + the other side's reach + grace: it is gone from then on for every look-up, and leaves
+ * at the next order point. @thread worker (the slot's owner) */
+#ifndef WEIR_STATE_JOIN_STATE_H
+#define WEIR_STATE_JOIN_STATE_H
+
+#include "hotpath/state/slot.h"
+
+struct weir_join_row {
+	uint64_t hash;
+	int64_t time;
+	const uint8_t *key; /* readable up to the next multiple of 8 beyond it; the packed row (row.h) follows */
+	uint32_t key_bytes;
+	uint32_t row_bytes;
+	const uint8_t *row;
+};
+
+/* How long records are kept, and when one of `side` without a match is final. */
+WEIR_INLINE int64_t weir_join_reach_ms(const struct weir_state_def *def, uint32_t side)
+{
+	return side == 0 ? def->after_ms : def->before_ms;
+}
+WEIR_INLINE bool weir_join_is_final(const struct weir_state_def *def, uint32_t side, int64_t time, int64_t task_time)
+{
+	return task_time > time + weir_join_reach_ms(def, side) + def->grace_ms;
+}
+WEIR_INLINE bool weir_join_is_late(const struct weir_state_def *def, int64_t time, int64_t task_time)
+{
+	return task_time > time + weir_join_keep_ms(def);
+}
+
+/* ---- tables ---- */
+void weir_join_table_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r);
+void weir_join_table_delete(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r);
+/* The key's row; false if there is none. Valid until the table changes. */
+bool weir_join_table_find(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
+			  struct weir_join_row *out);
+/* Asks for the lines that a look-up touches first. */
+void weir_join_table_prefetch(const struct weir_slot *sl, uint32_t side, uint64_t hash);
+
+/* ---- buffers ---- */
+/* Appends to list, as struct weir_buffered *, the records of `side` with r's key and a time in [from, to] that count at
+ * task_time, in order of (time, arrival). They stay where they are until weir_join_drop. */
+void weir_join_buffer_find(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t from,
+			   int64_t to, int64_t task_time, struct weir_buf *list);
+void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, uint64_t hash, int64_t time);
+/* Keeps r; matched: it has had a match. */
+void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool matched);
+/* The record has a match. */
+void weir_join_buffer_match(struct weir_slot *sl, struct weir_buffered *bf);
+void weir_join_buffer_get(const struct weir_slot *sl, const struct weir_buffered *bf, struct weir_join_row *out);
+uint32_t weir_join_buffer_side(const struct weir_slot *sl, const struct weir_buffered *bf);
+/* Appends the records that are final without a match at task_time (all: every one without a match), by time, key and
+ * arrival, and marks them gone. */
+void weir_join_take_final(struct weir_slot *sl, int64_t task_time, bool all, struct weir_buf *list);
+/* Gives back what no look-up at task_time or later would find. */
+void weir_join_drop(struct weir_slot *sl, int64_t task_time);
+
+#endif

@@ -1,0 +1,25 @@
+/* row.h: columns of one row as bytes, for states that keep rows: tables and join buffers.
+ *
+ *   null bitmap, a bit a column (LSB first, bit set: NULL), padded to a byte | values that are not NULL, in order
+ *   BOOLEAN 1 byte | words and doubles 8, wide DECIMAL 16, little-endian | strings: length, bytes
+ *   length: 1 byte below 255, else 255 and 4 bytes
+ *
+ * Durable: a change here is a change of the changelog's format. @thread any */
+#ifndef WEIR_STATE_ROW_H
+#define WEIR_STATE_ROW_H
+
+#include "hotpath/core/batch.h"
+
+/* Bytes that columns cols[0..count) of `row` take. */
+uint64_t weir_row_bytes(const struct weir_col *const *cols, uint32_t count, uint32_t row);
+/* Writes them to `to`, which has room; returns what follows. */
+uint8_t *weir_row_pack(const struct weir_col *const *cols, uint32_t count, uint32_t row, uint8_t *to);
+/* The reverse, into row `row` of cols[0..count), whose null bits are clear. Strings point into data, or, where
+ * own is given, into memory taken from it. Bytes that end early (damaged state) leave NULLs. Returns the bytes taken
+ * from own. */
+uint64_t weir_row_unpack(const uint8_t *data, uint32_t bytes, struct weir_col *cols, uint32_t count, uint32_t row,
+			 struct weir_scratch *own);
+/* Row `row` of cols[0..count) becomes NULL. */
+void weir_row_set_null(struct weir_col *cols, uint32_t count, uint32_t row);
+
+#endif
