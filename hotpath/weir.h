@@ -17,7 +17,9 @@ extern "C" {
 
 struct weir_topology;
 struct weir_stream;
+struct weir_table;
 
+enum weir_join_kind { WEIR_JOIN_INNER, WEIR_JOIN_LEFT, WEIR_JOIN_RIGHT, WEIR_JOIN_FULL };
 enum weir_emit { WEIR_EMIT_FINAL, WEIR_EMIT_CHANGES };
 enum weir_describe { WEIR_DESCRIBE_TEXT, WEIR_DESCRIBE_DOT, WEIR_DESCRIBE_JSON };
 
@@ -56,6 +58,30 @@ WEIR_API struct weir_stream *weir_emit(struct weir_stream *st, enum weir_emit mo
 /* Aggregates the keyed, perhaps windowed stream: "window_start, merchant_id, COUNT(*) AS orders, SUM(amount) AS
  * revenue". state_name is the contract: it names the changelog, and renaming it starts from nothing. */
 WEIR_API struct weir_stream *weir_aggregate(struct weir_stream *st, const char *state_name, const char *exprs);
+/* ---- joins ----
+ * Of a join's columns, `l.name` is one of the left input and `r.name` one of the right (or the table); a name that only
+ * one of them has needs no letter. */
+
+/* A table: the latest row of each key of a topic; a record without a value deletes its key. primary_key: its columns
+ * ("a, b"), which are read from the record's key. */
+WEIR_API struct weir_table *weir_table(struct weir_topology *tp, const char *name, const char *columns,
+				       const char *primary_key, const char *options);
+/* As weir_event_time: a row takes its time from `column`, a delete from its record. */
+WEIR_API struct weir_table *weir_table_event_time(struct weir_table *tb, const char *column, int64_t grace_ms);
+/* A keyed stream's aggregate without a window as a table to join with. Its key are the columns of weir_key_by. */
+WEIR_API struct weir_table *weir_to_table(struct weir_stream *st);
+/* What changes in a table, for weir_filter, weir_select and weir_sink: a sink with the table's key gets its rows, and a
+ * null value where one is deleted or stops passing the filter. */
+WEIR_API struct weir_stream *weir_to_stream(struct weir_table *tb);
+/* Records of l and r with equal keys (weir_key_by, of equal types in order) whose event times have
+ * l - before_ms <= r <= l + after_ms. The result's event time is the later one of the two; a record of a side that is
+ * kept (LEFT: l, RIGHT: r, FULL: both) and has no match stands alone as soon as none can come any more. */
+WEIR_API struct weir_stream *weir_join_within(struct weir_stream *l, struct weir_stream *r, const char *state_name,
+					      enum weir_join_kind kind, int64_t before_ms, int64_t after_ms);
+/* Each record of st with the row of tb as it stands at the record's turn by event time: `on` are expressions over st
+ * ("product_id"), one for each column of the table's key. INNER, or LEFT to keep records without a row. */
+WEIR_API struct weir_stream *weir_join_table(struct weir_stream *st, struct weir_table *tb, const char *state_name,
+					     const char *on, enum weir_join_kind kind);
 /* Writes the stream to a topic; columns by name of its own. */
 WEIR_API enum weir_err weir_sink(struct weir_stream *st, const char *name, const char *options);
 

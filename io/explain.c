@@ -91,22 +91,16 @@ static void put_emission(const struct explain *ex, const struct weir_plan_stage 
 static struct weir_window_spec window_of(const struct weir_plan_stage *st)
 {
 	const struct weir_state_def *d = &st->def;
-<<<<<<< HEAD
 	struct weir_window_spec w = {.size_ms = d->size_ms,
 				     .advance_ms = d->advance_ms,
 				     .offset_ms = d->offset_ms,
 				     .gap_ms = d->gap_ms,
 				     .shared = d->shared,
 				     .shared_keys = d->shared_keys};
-	w.kind = d->kind == WEIR_STATE_TABLE     ? WEIR_WINDOW_NONE
-=======
-	struct weir_window_spec w = {
-		.size_ms = d->size_ms, .advance_ms = d->advance_ms, .offset_ms = d->offset_ms, .gap_ms = d->gap_ms};
 	w.kind = d->kind == WEIR_STATE_TABLE || d->side_count != 0 ? WEIR_WINDOW_NONE
->>>>>>> 90295ee (state: tables that are read)
-		 : d->kind == WEIR_STATE_SESSION ? WEIR_WINDOW_SESSION
-		 : d->advance_ms == d->size_ms   ? WEIR_WINDOW_TUMBLE
-						 : WEIR_WINDOW_HOP;
+		 : d->kind == WEIR_STATE_SESSION                   ? WEIR_WINDOW_SESSION
+		 : d->advance_ms == d->size_ms                     ? WEIR_WINDOW_TUMBLE
+								   : WEIR_WINDOW_HOP;
 	return w;
 }
 
@@ -121,7 +115,7 @@ static void text_scan(struct explain *ex, const struct weir_plan_scan *sc)
 	if (sc->table->options.has_value_format)
 		weir_buf_printf(out, ", value %s", format_names[sc->table->options.value_format.kind]);
 	if (sc->key_count != 0)
-		weir_buf_printf(out, ", key %s", format_names[sc->table->options.key_format.kind]);
+		weir_buf_printf(out, ", key %s", format_names[sc->key_format.kind]);
 	weir_buf_puts(out, "\n    reads: ");
 	for (uint32_t i = 0; i < sc->column_count; i++)
 		weir_buf_printf(out, "%s%s %s", i == 0 ? "" : ", ", sc->column_names[i],
@@ -160,19 +154,43 @@ static void text_input(struct explain *ex, uint32_t branch)
 	weir_buf_puts(out, "\n");
 }
 
+/* "join of a stream and a table": what meets, and how far apart in time. */
+static void put_join(const struct weir_state_def *def, struct weir_buf *out)
+{
+	weir_buf_puts(out, "join of ");
+	for (uint32_t s = 0; s < 2; s++)
+		weir_buf_printf(out, "%s%s%s", s == 1 ? " and " : "", def->sides[s].table ? "a table" : "a stream",
+				def->sides[s].outer ? " (kept without a match)" : "");
+	if (!def->within)
+		return;
+	weir_buf_puts(out, ", from ");
+	weir_duration_put(out, def->before_ms);
+	weir_buf_puts(out, " before to ");
+	weir_duration_put(out, def->after_ms);
+	weir_buf_puts(out, " after, grace ");
+	weir_duration_put(out, def->grace_ms);
+}
+
 static void text_stage(struct explain *ex, const struct weir_plan_stage *st)
 {
 	struct weir_buf *out = &ex->out;
 	char type[128];
 	struct weir_window_spec w = window_of(st);
 	weir_buf_printf(out, "  Stage %s (level %u): ", st->name, st->level);
-	weir_window_put(out, &w);
+	if (st->def.kind == WEIR_STATE_JOIN)
+		put_join(&st->def, out);
+	else if (st->def.kind == WEIR_STATE_ROWS)
+		weir_buf_puts(out, "the latest row of each key");
+	else
+		weir_window_put(out, &w);
 	if (w.kind != WEIR_WINDOW_NONE) {
 		weir_buf_puts(out, ", grace ");
 		weir_duration_put(out, st->def.grace_ms);
 	}
-	weir_buf_puts(out, ", ");
-	put_emission(ex, st, out);
+	if (st->def.kind != WEIR_STATE_JOIN) {
+		weir_buf_puts(out, ", ");
+		put_emission(ex, st, out);
+	}
 	if (st->exchange == WEIR_EXCHANGE_DIRECT)
 		weir_buf_puts(out, "\n    exchange: direct, a slot per partition");
 	else
@@ -182,14 +200,21 @@ static void text_stage(struct explain *ex, const struct weir_plan_stage *st)
 	weir_buf_puts(out, "\n");
 	for (uint32_t i = 0; i < st->input_count; i++)
 		text_input(ex, st->inputs[i]);
-	weir_buf_puts(out, "    aggregates: ");
+	if (st->residual != NULL) {
+		weir_buf_puts(out, "    a match needs: ");
+		weir_expr_print(st->residual, st->column_names, out);
+		weir_buf_puts(out, "\n");
+	}
+	weir_buf_puts(out, st->def.side_count != 0 ? "    " : "    aggregates: ");
 	for (uint32_t i = 0; i < st->def.agg_count && st->def.side_count == 0; i++)
 		weir_buf_printf(out, "%s%s %s", i == 0 ? "" : ", ",
 				st->def.aggs[i].text != NULL ? st->def.aggs[i].text
 							     : st->column_names[st->key_count + i],
 				weir_type_text(&st->def.aggs[i].result_type, type, sizeof type));
-	weir_buf_printf(out, "%s\n    state: %u bytes and the key per entry", st->def.agg_count == 0 ? "none" : "",
-			st->def.head_bytes + st->def.agg_bytes);
+	if (st->def.side_count == 0)
+		weir_buf_puts(out, st->def.agg_count == 0 ? "none\n    " : "\n    ");
+	weir_buf_printf(out, "state: %u bytes and the key%s per entry", st->def.head_bytes + st->def.agg_bytes,
+			st->def.side_count != 0 ? " and row" : "");
 	if (st->def.kind == WEIR_STATE_WINDOW && st->def.pane_ms != st->def.size_ms) {
 		weir_buf_puts(out, ", in panes of ");
 		weir_duration_put(out, st->def.pane_ms);

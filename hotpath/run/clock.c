@@ -246,6 +246,18 @@ int64_t weir_times_part(const struct weir_times *tm, uint32_t part)
 	return tm->part[part];
 }
 
+int64_t weir_times_source(const struct weir_times *tm, uint32_t part, bool *out)
+{
+	*out = tm->out[part];
+	return tm->part[part];
+}
+
+int64_t weir_times_up(const struct weir_times *tm, uint32_t branch, uint32_t from, bool *out)
+{
+	*out = tm->up[branch].out[from];
+	return tm->up[branch].time[from];
+}
+
 bool weir_times_slot_out(const struct weir_times *tm, uint32_t stage, uint32_t slot, bool *bound)
 {
 	const struct weir_plan *pl = tm->pl;

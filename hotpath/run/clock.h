@@ -34,6 +34,9 @@ void weir_times_refresh(struct weir_times *tm, uint32_t stage);
 int64_t weir_times_task(const struct weir_times *tm, uint32_t stage, uint32_t slot);
 void weir_times_raise(struct weir_times *tm, uint32_t stage, uint32_t slot, int64_t time);
 int64_t weir_times_part(const struct weir_times *tm, uint32_t part);
+/* The time of a source partition or of an upstream slot, and whether it is out of the minimum. */
+int64_t weir_times_source(const struct weir_times *tm, uint32_t part, bool *out);
+int64_t weir_times_up(const struct weir_times *tm, uint32_t branch, uint32_t from, bool *out);
 /* Whether everything that feeds a direct slot is at its bound (*bound) or out of the minimum (result). */
 bool weir_times_slot_out(const struct weir_times *tm, uint32_t stage, uint32_t slot, bool *bound);
 

@@ -50,10 +50,13 @@ static void level_begin(struct weir_worker *w, uint32_t level)
 	pt->produced = pt->consumed = false;
 	for (uint32_t s = pt->stage; s < pl->stage_count && pl->stages[s].level == level; s++)
 		weir_times_refresh(w->times, s);
+	for (uint32_t s = pt->stage; s < pl->stage_count && pl->stages[s].level == level; s++)
+		if (w->st->joins[s])
+			weir_join_merge(w->st->joins[s]);
 }
 
 /* Runs the stage branches of a filled fragment and sends it to every owner. */
-static void hand_over(struct weir_worker *w, struct weir_bundle *b, struct weir_fragment *fr)
+void weir_worker_hand_over(struct weir_worker *w, struct weir_bundle *b, struct weir_fragment *fr)
 {
 	struct weir_worker_state *st = w->st;
 	st->now->entered += (uint64_t)fr->rows.count * fr->branch_count;
@@ -95,7 +98,7 @@ static bool hand_on_closed(struct weir_worker *w, struct weir_bundle *b, bool cl
 				return false;
 			fr->slot = pt->slot;
 			pt->closed_row += weir_closed_read(pt->closed, pt->closed_row, &fr->rows);
-			hand_over(w, b, fr);
+			weir_worker_hand_over(w, b, fr);
 		}
 		bool kept = false;
 		for (uint32_t i = 0; i < ps->branch_count; i++) {
@@ -137,7 +140,7 @@ static bool hand_on_changes(struct weir_worker *w, struct weir_bundle *b, bool c
 				weir_worker_send_stage_fragment(w, fr); /* empty: the simplest way back to the pool */
 				break;
 			}
-			hand_over(w, b, fr);
+			weir_worker_hand_over(w, b, fr);
 		}
 	} else {
 		weir_worker_flush_changes(w, b, pt->stage, pt->slot, b->seq);
@@ -181,7 +184,10 @@ static bool hand_on(struct weir_worker *w, struct weir_bundle *b, const struct w
 		return true;
 	}
 	const struct weir_plan_stage *ps = &pl->stages[pt->stage];
+	struct weir_join *jn = st->joins[pt->stage];
 	if (pt->slot >= ps->slot_count) {
+		if (jn)
+			weir_join_reset(jn);
 		pt->stage++;
 		pt->slot = 0;
 		return true;
@@ -194,7 +200,9 @@ static bool hand_on(struct weir_worker *w, struct weir_bundle *b, const struct w
 	(void)weir_times_slot_out(w->times, pt->stage, pt->slot, &bound);
 	bool close_all = in->close_all || (bound && ps->exchange == WEIR_EXCHANGE_DIRECT);
 	if (!pt->drained) {
-		pt->drained = ps->def.changes ? hand_on_changes(w, b, close_all) : hand_on_closed(w, b, close_all);
+		pt->drained = jn                ? weir_join_run(jn, b, pt->slot, close_all, &pt->end_max)
+			      : ps->def.changes ? hand_on_changes(w, b, close_all)
+						: hand_on_closed(w, b, close_all);
 		if (!pt->drained)
 			return false;
 		if (close_all && pt->end_max != WEIR_TIME_UNSET)
@@ -228,7 +236,11 @@ static bool take_in(struct weir_worker *w, struct weir_bundle *b)
 	WEIR_ASSERT(fr->stage == pt->in_stage && fr->slot == pt->in_slot);
 	for (uint32_t i = 0; i < fr->branch_count; i++) {
 		const struct weir_fragment_branch *fb = &fr->branches[i];
-		if (fr->rows.count && fb->start[w->cf.id + 1] > fb->start[w->cf.id]) {
+		struct weir_join *jn = st->joins[pl->branches[fb->branch].target];
+		if (jn && fr->rows.count) {
+			weir_join_hold(jn, fr, fb, &fb->keyed, fb->rows + fb->start[w->cf.id],
+				       fb->start[w->cf.id + 1] - fb->start[w->cf.id], NULL);
+		} else if (fr->rows.count && fb->start[w->cf.id + 1] > fb->start[w->cf.id]) {
 			struct weir_clock clock =
 				weir_times_clock_up(w->times, pl->branches[fb->branch].target, fb->branch, fr->slot);
 			weir_worker_apply_rows(w, b, fr, fb, &fb->keyed, fb->rows + fb->start[w->cf.id],

@@ -74,9 +74,14 @@ static enum weir_err state_fill(struct weir_worker *w, struct weir_diag **dg)
 			st->stage_branches[br->origin]++;
 		}
 		/* Closed windows are encoded by snap; everything else here. */
-		if (br->to == WEIR_TO_SINK && (br->from == WEIR_FROM_SCAN || weir_plan_stage_streams(&pl->stages[br->origin])))
+		if (br->to == WEIR_TO_SINK &&
+		    (br->from == WEIR_FROM_SCAN || weir_plan_stage_streams(&pl->stages[br->origin])))
 			err = weir_tail_create(&st->tails[b], pl, b, &w->cf.outputs[br->target], dg);
 	}
+	st->joins = weir_xcalloc(pl->stage_count + 1, sizeof(struct weir_join *));
+	for (uint32_t s = 0; s < pl->stage_count && err == WEIR_OK; s++)
+		if (pl->stages[s].def.kind == WEIR_STATE_JOIN)
+			err = weir_join_create(&st->joins[s], w, s, dg);
 	for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++)
 		err = pool_fill(&st->scan_pool[s], w, true, s, st->inline_apply ? 1 : w->cf.fragments, dg);
 	st->late_encoder = weir_xcalloc(pl->stage_count + 1, sizeof *st->late_encoder);
@@ -168,6 +173,9 @@ void weir_worker_destroy(struct weir_worker *w)
 		pool_free(&st->stage_pool[s]);
 	for (uint32_t b = 0; b < pl->branch_count && st->tails; b++)
 		weir_tail_destroy(st->tails[b]);
+	for (uint32_t s = 0; s < pl->stage_count && st->joins; s++)
+		weir_join_destroy(st->joins[s]);
+	free(st->joins);
 	if (st->rows_ready)
 		weir_rows_fini(&st->rows);
 	for (uint32_t s = 0; s < pl->stage_count; s++) {
@@ -578,6 +586,13 @@ static void put_late_row(struct weir_worker *w, struct weir_bundle *b, const str
 	weir_buf_fini(&value);
 }
 
+void weir_worker_put_late(struct weir_worker *w, struct weir_bundle *b, const struct weir_input *in, uint32_t order,
+			  uint32_t output, uint32_t stage)
+{
+	put_original(w, b, in, 0, output, stage + 1, 0, "late", NULL, w->cf.plan->stages[stage].name);
+	b->chunks[b->chunk_count - 1].branch = order;
+}
+
 static void count_late(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr, uint32_t stage)
 {
 	struct weir_worker_state *st = w->st;
@@ -625,7 +640,8 @@ static int64_t guard_future(struct weir_worker *w, struct weir_bundle *b, const 
 	uint32_t stage = w->cf.plan->branches[fb->branch].target;
 	bool max = w->cf.plan->stages[stage].def.time_max;
 	int64_t part = clock->part, seen = WEIR_TIME_UNSET;
-	uint64_t ahead[WEIR_BATCH_ROWS / 64] = {0};
+	uint64_t *ahead = st->ahead;
+	memset(ahead, 0, sizeof st->ahead);
 	if (!st->guarded) {
 		st->guarded = weir_xcalloc(1, sizeof *st->guarded);
 		st->guarded_rows = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *st->guarded_rows);
@@ -669,6 +685,11 @@ static void apply_scan_fragment(struct weir_worker *w, struct weir_bundle *b, co
 	for (uint32_t i = 0; i < fr->branch_count; i++) {
 		const struct weir_fragment_branch *fb = &fr->branches[i];
 		uint32_t count = fb->start[w->cf.id + 1] - fb->start[w->cf.id];
+		struct weir_join *jn = w->st->joins[w->cf.plan->branches[fb->branch].target];
+		if (jn && !guard) {
+			weir_join_hold(jn, fr, fb, &fb->keyed, fb->rows + fb->start[w->cf.id], count, NULL);
+			continue;
+		}
 		if (count == 0 && !guard)
 			continue;
 		struct weir_clock clock = weir_times_clock(w->times, w->cf.plan->branches[fb->branch].target,
@@ -679,7 +700,9 @@ static void apply_scan_fragment(struct weir_worker *w, struct weir_bundle *b, co
 		}
 		int64_t seen = guard_future(w, b, fr, fb, &clock, &count);
 		time_max = i == 0 ? seen : time_max;
-		if (count)
+		if (jn)
+			weir_join_hold(jn, fr, fb, w->st->guarded, w->st->guarded_rows, count, w->st->ahead);
+		else if (count)
 			weir_worker_apply_rows(w, b, fr, fb, w->st->guarded, w->st->guarded_rows, count, &clock);
 	}
 	weir_times_advance(w->times, fr->scan, fr->part, time_max);

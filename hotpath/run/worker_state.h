@@ -3,6 +3,7 @@
 #ifndef WEIR_RUN_WORKER_STATE_H
 #define WEIR_RUN_WORKER_STATE_H
 
+#include "hotpath/run/join.h"
 #include "hotpath/run/worker.h"
 
 enum { WORKER_PENDING_MAX = 64 };
@@ -47,6 +48,7 @@ struct weir_worker_state {
 	struct fragment_pool *scan_pool;  /* per scan */
 	struct fragment_pool *stage_pool; /* per stage */
 	struct weir_tail **tails;         /* per branch into a sink that the worker encodes; else NULL */
+	struct weir_join **joins;         /* per stage that is a JOIN; else NULL */
 	bool *has_stage_branch;           /* per stage: some branch of it ends in a stage */
 	uint32_t *stage_branches;         /* per stage: how many do */
 	struct weir_bundle **free_bundle;
@@ -70,6 +72,7 @@ struct weir_worker_state {
 	struct weir_counters *now;
 	struct weir_keyed *guarded; /* future guard: a fragment's rows as judged here */
 	uint16_t *guarded_rows;
+	uint64_t ahead[WEIR_BATCH_ROWS / 64];   /* future guard: rows of the fragment that it refused */
 	uint64_t refused[WEIR_BATCH_ROWS / 64]; /* future guard: records that a branch before this one has refused */
 	bool *implausible;                      /* per scan: its warning has been given */
 	struct weir_encoder **late_encoder;     /* per stage that feeds another: its rows as JSON, for late.topic */
@@ -88,6 +91,11 @@ void weir_worker_apply_rows(struct weir_worker *w, struct weir_bundle *b, const 
 			    uint32_t count, const struct weir_clock *clock);
 struct weir_fragment *weir_worker_take_stage_fragment(struct weir_worker *w, uint32_t stage);
 void weir_worker_send_stage_fragment(struct weir_worker *w, struct weir_fragment *fr);
+/* The original of a record that came too late, in->records[0]; order: among those of one batch. */
+void weir_worker_put_late(struct weir_worker *w, struct weir_bundle *b, const struct weir_input *in, uint32_t order,
+			  uint32_t output, uint32_t stage);
+/* point.c: runs the stage branches of a filled fragment and sends it to every owner. */
+void weir_worker_hand_over(struct weir_worker *w, struct weir_bundle *b, struct weir_fragment *fr);
 void weir_worker_fragment_return(struct weir_worker *w, struct weir_fragment *fr, uint32_t producer);
 void weir_worker_input_return(struct weir_worker *w, struct weir_input *in);
 struct weir_chunk *weir_bundle_chunk(struct weir_bundle *b);

@@ -16,6 +16,7 @@ struct weir_stream {
 	struct weir_node *node;     /* NULL: a source that nothing reads yet, see def */
 	struct weir_table_def *def; /* of that source; weir_event_time may still change it */
 	uint32_t visible;           /* the first columns of node; hidden ones follow */
+	uint32_t left;              /* of a join: the first of them are l's, the others r's; 0: not a join's */
 	bool keyed;
 	const char *const *key_names;
 	uint32_t key_count;
@@ -93,12 +94,17 @@ static struct weir_node *node_of(struct weir_stream *st)
 }
 
 /* Names that expressions on st may use. */
-static struct weir_scope scope_of(struct weir_mem *m, const struct weir_node *node, uint32_t visible,
+static struct weir_scope scope_of(struct weir_mem *m, const struct weir_stream *st, const struct weir_node *node,
 				  const char *aggregate_error)
 {
+	uint32_t visible = st->visible;
 	struct weir_scope_column *columns = weir_mem_take(m, (visible + 1) * sizeof *columns);
 	for (uint32_t i = 0; i < visible; i++)
-		columns[i] = (struct weir_scope_column){.name = node->columns[i].name, .type = node->columns[i].type};
+		columns[i] = (struct weir_scope_column){.name = node->columns[i].name,
+							.qualifier = st->left == 0  ? NULL
+								     : i < st->left ? "l"
+										    : "r",
+							.type = node->columns[i].type};
 	return (struct weir_scope){.columns = columns, .count = visible, .aggregate_error = aggregate_error};
 }
 
@@ -301,8 +307,7 @@ struct weir_stream *weir_filter(struct weir_stream *st, const char *expr)
 	struct weir_node *in = node_of(st);
 	if (is_broken(st))
 		return new_stream(st->tp, st);
-	struct weir_scope scope =
-		scope_of(c.m, in, st->visible, "weir_filter cannot hold an aggregate: filter its result");
+	struct weir_scope scope = scope_of(c.m, st, in, "weir_filter cannot hold an aggregate: filter its result");
 	struct weir_ast *ast = NULL;
 	const struct weir_expr *e = NULL;
 	enum weir_err err = tokens_of(&c, "weir_filter", expr);
@@ -400,6 +405,7 @@ static struct weir_stream *project(struct call *c, const struct weir_stream *st,
 	out->node = weir_build_project(c->tp, node, names, exprs, all);
 	out->def = NULL;
 	out->visible = count;
+	out->left = 0;
 	return out;
 }
 
@@ -411,8 +417,7 @@ struct weir_stream *weir_select(struct weir_stream *st, const char *exprs)
 	uint32_t count = 0;
 	if (is_broken(st))
 		return new_stream(st->tp, st);
-	struct weir_scope scope =
-		scope_of(c.m, in, st->visible, "weir_select cannot hold an aggregate: use weir_aggregate");
+	struct weir_scope scope = scope_of(c.m, st, in, "weir_select cannot hold an aggregate: use weir_aggregate");
 	enum weir_err err = tokens_of(&c, "weir_select", exprs);
 	if (err == WEIR_OK)
 		err = parse_items(&c, in, st->visible, &items, &count);
@@ -762,8 +767,7 @@ struct weir_stream *weir_aggregate(struct weir_stream *st, const char *state_nam
 	}
 	if (err != WEIR_OK)
 		return failed(&c, st);
-	struct grouping g = {
-		.c = &c, .st = st, .input = scope_of(c.m, in, st->visible, "an aggregate cannot hold another one")};
+	struct grouping g = {.c = &c, .st = st, .input = scope_of(c.m, st, in, "an aggregate cannot hold another one")};
 	g.asts = weir_mem_take(c.m, (LIST_MAX + 1) * sizeof *g.asts);
 	g.aggs = weir_mem_take(c.m, (LIST_MAX + 1) * sizeof *g.aggs);
 	g.agg_names = weir_mem_take(c.m, (LIST_MAX + 1) * sizeof *g.agg_names);
@@ -788,6 +792,189 @@ struct weir_stream *weir_aggregate(struct weir_stream *st, const char *state_nam
 	n->reject_null_key = true;
 	struct weir_stream *out = project(&c, NULL, n, names, bound, count);
 	return out;
+}
+
+/* ---- tables ---- */
+
+struct weir_table {
+	struct weir_stream *st;
+};
+
+static struct weir_table *table_of(struct weir_stream *st)
+{
+	struct weir_table *tb = weir_mem_take(weir_topology_mem(st->tp), sizeof *tb);
+	tb->st = st;
+	return tb;
+}
+
+struct weir_table *weir_table(struct weir_topology *tp, const char *name, const char *columns, const char *primary_key,
+			      const char *options)
+{
+	struct call c = begin(tp);
+	struct weir_stream *st = weir_source(tp, name, columns, options);
+	if (is_broken(st))
+		return table_of(st);
+	struct weir_table_def *def = st->def;
+	uint32_t *key = weir_mem_take(c.m, (LIST_MAX + 1) * sizeof *key), count = 0;
+	enum weir_err err = tokens_of(&c, "weir_table", primary_key);
+	while (err == WEIR_OK) {
+		const struct weir_token *at = weir_token_peek(&c.ts, 0);
+		const char *word = NULL;
+		uint32_t i = 0;
+		err = weir_token_name(&c.ts, "a key column", &word, &c.dg);
+		while (err == WEIR_OK && i < def->column_count && strcmp(def->columns[i].name, word) != 0)
+			i++;
+		if (err == WEIR_OK && (i == def->column_count || def->columns[i].kind != WEIR_COLUMN_PHYSICAL))
+			err = weir_token_error(&c.ts, at, &c.dg, NULL, "the table has no column '%s'", word);
+		if (err == WEIR_OK && count == LIST_MAX)
+			err = weir_token_error(&c.ts, at, &c.dg, NULL, "more than %d columns", LIST_MAX);
+		if (err == WEIR_OK)
+			key[count++] = i;
+		if (err == WEIR_OK && !weir_token_accept(&c.ts, ",")) {
+			err = expect_end(&c);
+			break;
+		}
+	}
+	def->primary_key = key;
+	def->primary_key_count = count;
+	if (err == WEIR_OK && !weir_table_is_keyed(def))
+		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_table: '%s' is not a topic: a table is made of one",
+				    name);
+	return table_of(err == WEIR_OK ? st : failed(&c, st));
+}
+
+struct weir_table *weir_table_event_time(struct weir_table *tb, const char *column, int64_t grace_ms)
+{
+	return table_of(weir_event_time(tb->st, column, grace_ms));
+}
+
+struct weir_table *weir_to_table(struct weir_stream *st)
+{
+	struct call c = begin(st->tp);
+	const struct weir_node *in = node_of(st);
+	if (!is_broken(st) && (!in->is_table || in->table_key == NULL)) {
+		(void)weir_diag_set(
+			&c.dg, WEIR_E_PLAN,
+			"weir_to_table: takes an aggregate without a window, with its key among the columns");
+		st = failed(&c, st);
+	}
+	return table_of(st);
+}
+
+struct weir_stream *weir_to_stream(struct weir_table *tb)
+{
+	(void)node_of(tb->st);
+	return new_stream(tb->st->tp, tb->st);
+}
+
+/* ---- joins ---- */
+
+/* A join of l and r as a stream: their visible columns, those of l first. */
+static struct weir_stream *join(struct call *c, struct weir_stream *l, struct weir_stream *r, const char *state_name,
+				const struct weir_join_spec *spec)
+{
+	struct weir_node *node = weir_build_join(c->tp, l->node, r->node, state_name, spec);
+	if (is_broken(l))
+		return new_stream(c->tp, l);
+	uint32_t count = l->visible + r->visible;
+	const char **names = weir_mem_take(c->m, (count + 1) * sizeof *names);
+	const struct weir_expr **exprs = weir_mem_take(c->m, (count + 1) * sizeof *exprs);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t at = i < l->visible ? i : l->node->column_count + i - l->visible;
+		names[i] = node->columns[at].name;
+		exprs[i] = weir_expr_column(c->m, at, &node->columns[at].type, names[i]);
+	}
+	struct weir_stream *out = new_stream(c->tp, NULL);
+	out->node = weir_build_project(c->tp, node, names, exprs, count);
+	out->visible = count;
+	out->left = l->visible;
+	return out;
+}
+
+/* The key columns of weir_key_by as expressions. */
+static enum weir_err keys_of(struct call *c, const struct weir_stream *st, const char *call,
+			     const struct weir_expr *const **out)
+{
+	const struct weir_expr **keys = weir_mem_take(c->m, (st->key_count + 1) * sizeof *keys);
+	if (!st->keyed || st->window.kind != WEIR_WINDOW_NONE)
+		return weir_diag_set(&c->dg, WEIR_E_PLAN, "%s: both streams need weir_key_by, and no window", call);
+	for (uint32_t k = 0; k < st->key_count; k++) {
+		int32_t at = find_column(st->node, st->visible, st->key_names[k]);
+		if (at < 0)
+			return weir_diag_set(&c->dg, WEIR_E_PLAN, "%s: key column '%s' was lost by weir_select", call,
+					     st->key_names[k]);
+		keys[k] = weir_expr_column(c->m, (uint32_t)at, &st->node->columns[at].type, st->key_names[k]);
+	}
+	*out = keys;
+	return WEIR_OK;
+}
+
+struct weir_stream *weir_join_within(struct weir_stream *l, struct weir_stream *r, const char *state_name,
+				     enum weir_join_kind kind, int64_t before_ms, int64_t after_ms)
+{
+	struct call c = begin(l->tp);
+	(void)node_of(l);
+	(void)node_of(r);
+	if (is_broken(l))
+		return new_stream(l->tp, l);
+	struct weir_join_spec spec = {.kind = kind,
+				      .key_count = l->key_count,
+				      .within = true,
+				      .before_ms = before_ms,
+				      .after_ms = after_ms,
+				      .time = {-1, -1},
+				      .grace_ms = -1};
+	enum weir_err err = keys_of(&c, l, "weir_join_within", &spec.keys[0]);
+	if (err == WEIR_OK)
+		err = keys_of(&c, r, "weir_join_within", &spec.keys[1]);
+	if (err == WEIR_OK && l->key_count != r->key_count)
+		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_join_within: %u key columns and %u", l->key_count,
+				    r->key_count);
+	if (err == WEIR_OK && (l->tp != r->tp))
+		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_join_within: streams of two topologies");
+	if (err != WEIR_OK)
+		return failed(&c, l);
+	return join(&c, l, r, state_name, &spec);
+}
+
+struct weir_stream *weir_join_table(struct weir_stream *st, struct weir_table *tb, const char *state_name,
+				    const char *on, enum weir_join_kind kind)
+{
+	struct call c = begin(st->tp);
+	struct weir_node *in = node_of(st), *table = node_of(tb->st);
+	struct item *items = NULL;
+	uint32_t count = 0;
+	if (is_broken(st))
+		return new_stream(st->tp, st);
+	struct weir_scope scope = scope_of(c.m, st, in, "weir_join_table cannot hold an aggregate");
+	enum weir_err err = tokens_of(&c, "weir_join_table", on);
+	if (err == WEIR_OK)
+		err = parse_items(&c, NULL, 0, &items, &count);
+	if (err == WEIR_OK && st->window.kind != WEIR_WINDOW_NONE)
+		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_join_table: a window without an aggregate");
+	if (err == WEIR_OK && count != table->table_key_count)
+		err = weir_diag_set(&c.dg, WEIR_E_PLAN,
+				    "weir_join_table: %u expressions, the table's key has %u columns", count,
+				    table->table_key_count);
+	const struct weir_expr **keys = weir_mem_take(c.m, (count + 1) * sizeof *keys);
+	const struct weir_expr **table_keys = weir_mem_take(c.m, (count + 1) * sizeof *table_keys);
+	for (uint32_t k = 0; err == WEIR_OK && k < count; k++) {
+		const struct weir_column *column = &table->columns[table->table_key[k]];
+		const struct weir_expr *e = NULL;
+		struct weir_type want = column->type;
+		table_keys[k] = weir_expr_column(c.m, table->table_key[k], &column->type, column->name);
+		err = weir_expr_bind(&scope, &c.ts, items[k].ast, c.m, &e, &c.dg);
+		want.not_null = false;
+		keys[k] = err == WEIR_OK ? weir_expr_coerce(e, &want, c.m) : NULL;
+		if (err == WEIR_OK && keys[k] == NULL)
+			err = weir_token_error(&c.ts, &c.ts.token[items[k].ast->at], &c.dg, NULL,
+					       "the table's key column '%s' is of another type", column->name);
+	}
+	if (err != WEIR_OK)
+		return failed(&c, st);
+	struct weir_join_spec spec = {
+		.kind = kind, .key_count = count, .keys = {keys, table_keys}, .time = {-1, -1}, .grace_ms = -1};
+	return join(&c, st, tb->st, state_name, &spec);
 }
 
 /* ---- sinks ---- */

@@ -11,6 +11,7 @@
 #include "hotpath/format/format.h"
 #include "hotpath/state/state.h"
 #include "hotpath/topology/options.h"
+#include "hotpath/weir.h"
 
 struct weir_topology;
 
@@ -65,8 +66,6 @@ enum weir_node_kind {
 	WEIR_NODE_JOIN,
 	WEIR_NODE_SINK
 };
-
-enum weir_join_kind { WEIR_JOIN_INNER, WEIR_JOIN_LEFT, WEIR_JOIN_RIGHT, WEIR_JOIN_FULL };
 
 /* How two relations meet. Two streams need bounds in time (within); a table joins by its key. */
 struct weir_join_spec {

@@ -43,11 +43,11 @@ static int64_t sim_now(void)
 			fail_msg("%s", weir_diag_text(dg));                                                            \
 	} while (0)
 
-static void make_input(const char *dir, uint64_t seed)
+static void make_input(const char *dir, const char *topic, uint64_t seed)
 {
 	struct weir_topic_writer *w;
 	struct weir_diag *dg = NULL;
-	check(weir_topic_writer_open(&w, dir, "in", SIM_PARTITIONS, WEIR_CODEC_NONE, &dg), dg);
+	check(weir_topic_writer_open(&w, dir, topic, SIM_PARTITIONS, WEIR_CODEC_NONE, &dg), dg);
 	for (int i = 0; i < SIM_RECORDS; i++) {
 		char value[160], key[16];
 		uint64_t r = rng_next(&seed);
@@ -77,25 +77,98 @@ enum job_kind {
 	JOB_TABLE,
 	JOB_TWO_STAGES,
 	JOB_STATELESS,
+	JOB_TABLE_READ,
+	JOB_JOIN_TABLE,
+	JOB_JOIN_INNER,
+	JOB_JOIN_LEFT,
+	JOB_JOIN_FULL,
+	JOB_JOIN_THEN_WINDOW,
 	JOB_COUNT
 };
 
-static const char *const job_name[] = {"tumble",          "hop",   "session",    "tumble changes",
-				       "session changes", "table", "two stages", "stateless"};
+static const char *const job_name[] = {"tumble",           "hop",
+				       "session",          "tumble changes",
+				       "session changes",  "table",
+				       "two stages",       "stateless",
+				       "table read",       "join table",
+				       "join within",      "left join within",
+				       "full join within", "join, then window"};
+
+/* Rows of a table in topic "rows": few keys, some deleted, in the time of the input. */
+static void make_rows(const char *dir, uint64_t seed)
+{
+	struct weir_topic_writer *w;
+	struct weir_diag *dg = NULL;
+	check(weir_topic_writer_open(&w, dir, "rows", SIM_PARTITIONS, WEIR_CODEC_NONE, &dg), dg);
+	for (int i = 0; i < SIM_RECORDS / 4; i++) {
+		char value[160], key[16];
+		uint64_t r = rng_next(&seed);
+		int64_t ts = 1000 + i * 12 - (int64_t)(r % 40);
+		snprintf(key, sizeof key, "k%u", (unsigned)(r >> 20) % 40);
+		snprintf(value, sizeof value, "{\"k\":\"%s\",\"name\":\"%.*s\",\"w\":%d,\"ts\":%" PRId64 "}", key,
+			 (int)(r >> 50) % 60, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghi",
+			 (int)(r % 1000), ts);
+		struct weir_out out = {.key = {key, strlen(key)}, .value = {value, strlen(value)}, .timestamp = ts};
+		if (r % 7 == 0)
+			out.value = (struct weir_slice){NULL, 0};
+		check(weir_topic_writer_put(w, (weir_murmur2(key, strlen(key)) & 0x7fffffff) % SIM_PARTITIONS, &out,
+					    &dg),
+		      dg);
+		if (rng_next(&seed) % 40 == 0)
+			check(weir_topic_writer_cut(w, &dg), dg);
+	}
+	check(weir_topic_writer_close(w, &dg), dg);
+}
+
+static struct weir_stream *source(struct weir_topology *tp, const char *name, bool direct, const char *in,
+				  const char *topic)
+{
+	char options[512];
+	snprintf(options, sizeof options, "connector=recorded path='%s' topic=%s format=json%s", in, topic,
+		 direct ? " key.fields=k key.format=raw" : "");
+	return weir_event_time(weir_source(tp, name, "k STRING, v BIGINT, s STRING, ts TIMESTAMP_LTZ(3)", options),
+			       "ts", 20);
+}
+
+/* The joins: of "in" with "rows" or with "in2". */
+static struct weir_stream *make_join(struct weir_topology *tp, enum job_kind kind, bool direct, const char *in)
+{
+	char options[512];
+	snprintf(options, sizeof options, "connector=recorded path='%s' topic=rows format=json", in);
+	if (kind == JOB_TABLE_READ || kind == JOB_JOIN_TABLE) {
+		struct weir_table *tb =
+			weir_table(tp, "rows", "k STRING, name STRING, w BIGINT, ts TIMESTAMP_LTZ(3)", "k", options);
+		tb = weir_table_event_time(tb, "ts", 10);
+		if (kind == JOB_TABLE_READ)
+			return weir_filter(weir_select(weir_to_stream(tb), "k, name, w"), "w > 200");
+		struct weir_stream *st =
+			weir_join_table(source(tp, "src", direct, in, "in"), tb, "j", "k", WEIR_JOIN_LEFT);
+		return weir_select(st, "l.k AS k, v, name, w, s");
+	}
+	struct weir_stream *l = weir_key_by(source(tp, "l", direct, in, "in"), "k");
+	struct weir_stream *r = weir_key_by(source(tp, "r", direct, in, "in2"), "k");
+	enum weir_join_kind join = kind == JOB_JOIN_LEFT   ? WEIR_JOIN_LEFT
+				   : kind == JOB_JOIN_FULL ? WEIR_JOIN_FULL
+							   : WEIR_JOIN_INNER;
+	struct weir_stream *st = weir_join_within(l, r, "j", join, 5, 30);
+	st = weir_select(st, "COALESCE(l.k, r.k) AS k, l.v AS v, r.v AS w, r.s AS s");
+	if (kind != JOB_JOIN_THEN_WINDOW)
+		return st;
+	return weir_aggregate(weir_tumble(weir_key_by(st, "k"), 100), "w",
+			      "k, window_start, COUNT(*) AS n, SUM(w) AS w");
+}
 
 static struct weir_topology *make_job(enum job_kind kind, bool direct, const char *in, const char *out)
 {
 	char options[512];
 	struct weir_topology *tp = weir_topology_create();
-	snprintf(options, sizeof options, "connector=recorded path='%s' topic=in format=json%s", in,
-		 direct ? " key.fields=k key.format=raw" : "");
-	struct weir_stream *st = weir_source(tp, "src", "k STRING, v BIGINT, s STRING, ts TIMESTAMP_LTZ(3)", options);
-	st = weir_event_time(st, "ts", 20);
+	struct weir_stream *st =
+		kind >= JOB_TABLE_READ ? make_join(tp, kind, direct, in) : source(tp, "src", direct, in, "in");
 	const char *key = "k";
 	const char *aggs = "k, window_start, COUNT(*) AS n, SUM(v) AS total, MAX(s) AS s, COUNT(DISTINCT s) AS d";
 	if (kind == JOB_TWO_STAGES)
 		st = weir_key_by(weir_select(st, "k, v % 3 AS r, v, ts"), "k, r");
-	else if (kind != JOB_STATELESS)
+	else if (kind < JOB_STATELESS)
 		st = weir_key_by(st, "k");
 	switch (kind) {
 	case JOB_TUMBLE:
@@ -125,8 +198,10 @@ static struct weir_topology *make_job(enum job_kind kind, bool direct, const cha
 		st = weir_aggregate(weir_tumble(weir_key_by(st, "r"), 100), "w2",
 				    "r AS k, window_start, SUM(n) AS n, SUM(total) AS total");
 		break;
-	default:
+	case JOB_STATELESS:
 		st = weir_select(weir_filter(st, "v > 200"), "k, v + 1 AS v, s");
+		break;
+	default:
 		break;
 	}
 	snprintf(options, sizeof options,
@@ -161,7 +236,8 @@ static bool run(enum job_kind kind, bool direct, const char *in, const char *out
 	check(weir_core_plan(&co, make_job(kind, direct, in, out), cf, &dg), dg);
 	co.streams = weir_xcalloc(co.plan->scan_count + 1, sizeof *co.streams);
 	bool live;
-	check(weir_source_open(&co.streams[0], &co, 0, &live, &dg), dg);
+	for (uint32_t i = 0; i < co.plan->scan_count; i++)
+		check(weir_source_open(&co.streams[i], &co, i, &live, &dg), dg);
 	check(weir_core_build(&co, open_log, NULL, sim_now, &dg), dg);
 	bool done = co.consumed;
 	weir_reader_register();
@@ -192,7 +268,9 @@ static void one_case(uint64_t seed)
 	snprintf(in, sizeof in, "%s/in", root);
 	snprintf(ref, sizeof ref, "%s/ref", root);
 	snprintf(out, sizeof out, "%s/out", root);
-	make_input(in, rng_next(&rng));
+	make_input(in, "in", rng_next(&rng));
+	make_input(in, "in2", rng_next(&rng));
+	make_rows(in, rng_next(&rng));
 	assert_true(run(kind, direct, in, ref, 1, &rng, UINT64_MAX));
 	uint64_t want = topic_digest(ref, "out", &ref_records);
 	assert_true(ref_records > 0);

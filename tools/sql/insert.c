@@ -125,7 +125,8 @@ static enum weir_err check_changes(struct weir_sql *sq, const struct target *tg,
 	wanted_key(rel, hint, sizeof hint);
 	if (rel->group_window == WEIR_WINDOW_NONE && tg->def->primary_key_count == 0)
 		return sql_error(sq, tg->at, "give the sink a PRIMARY KEY (...) NOT ENFORCED, or GROUP BY a window",
-				 "a plain GROUP BY is a table of changing rows: sink %s only appends", tg->def->name);
+				 "a plain GROUP BY or a table is rows that change: sink %s only appends",
+				 tg->def->name);
 	if (o->key_fields == NULL && tg->def->primary_key_count == 0)
 		return sql_error(sq, tg->at, hint,
 				 "EMIT CHANGES needs a key: sink %s has no 'key.fields' or PRIMARY KEY", tg->def->name);
@@ -136,7 +137,7 @@ static enum weir_err check_changes(struct weir_sql *sq, const struct target *tg,
 					rel->group_of[tg->from[i]] == (int32_t)k && is_key(tg->def, tg->columns[i]));
 		if (!held)
 			return sql_error(sq, tg->at, hint,
-					 "the key of sink %s does not determine the row: group column %s is not in it",
+					 "the key of sink %s does not determine the row: column %s is not in it",
 					 tg->def->name, rel->group_names[k]);
 	}
 	for (uint32_t i = 0; i < tg->count; i++) {

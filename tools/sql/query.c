@@ -270,15 +270,14 @@ static enum weir_err parse_window(struct weir_sql *sq, struct sql_from *f)
 	return parse_window_args(sq, f, form);
 }
 
-/* Joins and the like behind a table. */
+/* What may not follow a table. */
 static enum weir_err check_after_from(struct weir_sql *sq)
 {
-	static const char *const joins[] = {"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL", ","};
+	static const char *const joins[] = {"CROSS", "NATURAL", ","};
 	for (size_t i = 0; i < WEIR_COUNT_OF(joins); i++)
 		if (is(sq, joins[i]))
-			return sql_error(sq, sq->ts.next, NULL, "not supported yet: joins");
-	if (is(sq, "FOR") && weir_token_is_at(&sq->ts, 1, "SYSTEM_TIME"))
-		return sql_error(sq, sq->ts.next, NULL, "not supported yet: joins with FOR SYSTEM_TIME AS OF");
+			return sql_error(sq, sq->ts.next, "write JOIN t ON a.k = t.k",
+					 "not supported yet: joins without ON");
 	if (is(sq, "MATCH_RECOGNIZE"))
 		return sql_error(sq, sq->ts.next, NULL, "not supported: MATCH_RECOGNIZE");
 	if (is(sq, "TABLESAMPLE"))
@@ -318,9 +317,89 @@ static enum weir_err parse_from(struct weir_sql *sq, struct sql_from *f)
 	}
 	if (err == WEIR_OK)
 		err = check_after_from(sq);
+	if (err == WEIR_OK && is(sq, "FOR") && weir_token_is_at(&sq->ts, 1, "SYSTEM_TIME"))
+		err = sql_error(sq, sq->ts.next,
+				"leave it out: a row of the stream meets the table as it stands at "
+				"its turn by time",
+				"not supported yet: joins with FOR SYSTEM_TIME AS OF");
 	if (err == WEIR_OK)
 		err = parse_alias(sq, f);
 	return err == WEIR_OK ? check_after_from(sq) : err;
+}
+
+/* ---- joins ---- */
+
+/* INNER, LEFT, RIGHT or FULL [OUTER] JOIN; false: no join follows. */
+static bool accept_join(struct weir_sql *sq, enum weir_join_kind *kind)
+{
+	static const struct {
+		const char *word;
+		enum weir_join_kind kind;
+	} kinds[] = {{"INNER", WEIR_JOIN_INNER},
+		     {"LEFT", WEIR_JOIN_LEFT},
+		     {"RIGHT", WEIR_JOIN_RIGHT},
+		     {"FULL", WEIR_JOIN_FULL}};
+	*kind = WEIR_JOIN_INNER;
+	if (accept(sq, "JOIN"))
+		return true;
+	for (size_t i = 0; i < WEIR_COUNT_OF(kinds); i++) {
+		uint32_t words = 1;
+		if (!is(sq, kinds[i].word))
+			continue;
+		if (kinds[i].kind != WEIR_JOIN_INNER && weir_token_is_at(&sq->ts, words, "OUTER"))
+			words++;
+		if (!weir_token_is_at(&sq->ts, words, "JOIN"))
+			return false;
+		sq->ts.next += words + 1;
+		*kind = kinds[i].kind;
+		return true;
+	}
+	return false;
+}
+
+static enum weir_err parse_using(struct weir_sql *sq, struct sql_join *jn)
+{
+	struct weir_buf names = {0};
+	enum weir_err err = expect(sq, "(");
+	while (err == WEIR_OK) {
+		const char *name = NULL;
+		err = weir_token_name(&sq->ts, "a column name", &name, sq->dg);
+		if (err == WEIR_OK)
+			weir_buf_put(&names, &name, sizeof name);
+		if (!accept(sq, ","))
+			break;
+	}
+	if (err == WEIR_OK)
+		err = expect(sq, ")");
+	jn->using_count = (uint32_t)(names.bytes / sizeof *jn->using);
+	jn->using = weir_mem_copy(sq->m, names.data, names.bytes);
+	weir_buf_fini(&names);
+	return err;
+}
+
+static enum weir_err parse_joins(struct weir_sql *sq, struct sql_query *q)
+{
+	struct weir_buf joins = {0};
+	enum weir_err err = WEIR_OK;
+	for (;;) {
+		struct sql_join jn = {.at = sq->ts.next};
+		if (!accept_join(sq, &jn.kind))
+			break;
+		err = parse_from(sq, &jn.right);
+		if (err == WEIR_OK && accept(sq, "ON"))
+			err = parse_expr(sq, &jn.on);
+		else if (err == WEIR_OK && accept(sq, "USING"))
+			err = parse_using(sq, &jn);
+		else if (err == WEIR_OK)
+			err = sql_error(sq, sq->ts.next, "write JOIN t ON a.k = t.k", "expected ON after JOIN");
+		if (err != WEIR_OK)
+			break;
+		weir_buf_put(&joins, &jn, sizeof jn);
+	}
+	q->join_count = (uint32_t)(joins.bytes / sizeof *q->joins);
+	q->joins = weir_mem_copy(sq->m, joins.data, joins.bytes);
+	weir_buf_fini(&joins);
+	return err;
 }
 
 /* ---- SELECT ---- */
@@ -380,6 +459,8 @@ static enum weir_err parse_select(struct weir_sql *sq, struct sql_query *q)
 	err = expect(sq, "FROM");
 	if (err == WEIR_OK)
 		err = parse_from(sq, &q->from);
+	if (err == WEIR_OK)
+		err = parse_joins(sq, q);
 	if (err == WEIR_OK && accept(sq, "WHERE"))
 		err = parse_expr(sq, &q->where);
 	if (err == WEIR_OK && is(sq, "GROUP"))

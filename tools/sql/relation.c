@@ -46,7 +46,8 @@ struct weir_scope sql_scope(struct weir_sql *sq, const struct sql_rel *rel, cons
 {
 	struct weir_scope_column *c = weir_mem_take(sq->m, (rel->column_count + 1) * sizeof *c);
 	for (uint32_t i = 0; i < rel->column_count; i++)
-		c[i] = (struct weir_scope_column){rel->node->columns[i].name, rel->qualifier,
+		c[i] = (struct weir_scope_column){rel->node->columns[i].name,
+						  rel->qualifiers != NULL ? rel->qualifiers[i] : rel->qualifier,
 						  rel->node->columns[i].type, false};
 	return (struct weir_scope){.columns = c, .count = rel->column_count, .aggregate_error = aggregate_error};
 }
@@ -126,6 +127,7 @@ enum weir_err sql_project(struct weir_sql *sq, const struct sql_rel *rel, const 
 	r.node = weir_build_project(sq->tp, in, all_names, all, total);
 	r.column_count = count;
 	r.qualifier = NULL;
+	r.qualifiers = NULL;
 	r.group_of = rel->group_of == NULL ? NULL : group_of;
 	/* SESSION's partition columns by their new numbers; one that is gone makes the list too short to match. */
 	uint32_t *partition = weir_mem_take(sq->m, (rel->partition_count + 1) * sizeof *partition);
@@ -150,6 +152,22 @@ static const char *item_name(struct weir_sql *sq, const struct sql_item *item, u
 	return weir_mem_printf(sq->m, "EXPR$%u", i);
 }
 
+/* The name of a column that * stands for. A join may have a name twice: the second one gets a number, as in Flink. */
+static const char *star_name(struct weir_sql *sq, const struct weir_buf *names, const char *name, bool joined)
+{
+	const char *const *have = (const char *const *)names->data;
+	const char *out = name;
+	for (uint32_t number = 0, i = 0; joined && i < names->bytes / sizeof *have;) {
+		if (strcmp(have[i], out) != 0) {
+			i++;
+			continue;
+		}
+		out = weir_mem_printf(sq->m, "%s%u", name, number++);
+		i = 0;
+	}
+	return out;
+}
+
 enum weir_err sql_bind_items(struct weir_sql *sq, const struct sql_query *q, const struct sql_rel *rel,
 			     const struct weir_scope *scope, const char ***names, const struct weir_expr ***exprs,
 			     uint32_t *count)
@@ -172,13 +190,18 @@ enum weir_err sql_bind_items(struct weir_sql *sq, const struct sql_query *q, con
 		if (scope->intercept != NULL)
 			err = sql_error(sq, item->ast->at, "name the grouped columns and aggregates",
 					"* cannot stand beside GROUP BY");
-		else if (qualifier != NULL && (rel->qualifier == NULL || strcmp(qualifier, rel->qualifier) != 0))
-			err = sql_error(sq, item->ast->at, NULL, "unknown table %s", qualifier);
+		uint32_t before = (uint32_t)(e.bytes / sizeof x);
 		for (uint32_t c = 0; err == WEIR_OK && c < scope->count; c++) {
+			const char *of = scope->columns[c].qualifier;
+			if (qualifier != NULL && (of == NULL || strcmp(qualifier, of) != 0))
+				continue;
 			x = weir_expr_column(sq->m, c, &scope->columns[c].type, scope->columns[c].name);
-			weir_buf_put(&n, &scope->columns[c].name, sizeof scope->columns[c].name);
+			const char *name = star_name(sq, &n, scope->columns[c].name, rel->qualifiers != NULL);
+			weir_buf_put(&n, &name, sizeof name);
 			weir_buf_put(&e, &x, sizeof x);
 		}
+		if (err == WEIR_OK && e.bytes / sizeof x == before)
+			err = sql_error(sq, item->ast->at, NULL, "unknown table %s", qualifier);
 	}
 	*count = (uint32_t)(e.bytes / sizeof **exprs);
 	if (err == WEIR_OK && *count > ITEMS_MAX)
@@ -219,6 +242,25 @@ static enum weir_err compile_view(struct weir_sql *sq, struct sql_table *t, bool
 	return WEIR_OK;
 }
 
+/* A table's key, as group columns are: a sink's key must hold them. */
+static void name_table_key(struct weir_sql *sq, struct sql_rel *rel)
+{
+	const struct weir_node *n = rel->node;
+	int32_t *group_of = weir_mem_take(sq->m, (rel->column_count + 1) * sizeof *group_of);
+	const char **names = weir_mem_take(sq->m, (n->table_key_count + 1) * sizeof *names);
+	if (!n->is_table)
+		return;
+	for (uint32_t i = 0; i < rel->column_count; i++)
+		group_of[i] = -1;
+	for (uint32_t k = 0; k < n->table_key_count; k++) {
+		group_of[n->table_key[k]] = (int32_t)k;
+		names[k] = n->columns[n->table_key[k]].name;
+	}
+	rel->group_of = group_of;
+	rel->group_count = n->table_key_count;
+	rel->group_names = names;
+}
+
 static enum weir_err compile_table(struct weir_sql *sq, const struct sql_from *f, bool changes, struct sql_rel *out)
 {
 	struct sql_table *t = NULL;
@@ -234,6 +276,7 @@ static enum weir_err compile_table(struct weir_sql *sq, const struct sql_from *f
 		*out = (struct sql_rel){.node = weir_build_source(sq->tp, t->def),
 					.column_count = t->def->column_count};
 		err = sql_check_built(sq, f->at);
+		name_table_key(sq, out);
 	}
 	out->qualifier = f->table;
 	return err;
@@ -301,15 +344,17 @@ static enum weir_err compile_window(struct weir_sql *sq, const struct sql_from *
 	return sql_check_built(sq, f->window_at);
 }
 
-static enum weir_err compile_from(struct weir_sql *sq, const struct sql_from *f, bool changes, struct sql_rel *out)
+enum weir_err sql_compile_from(struct weir_sql *sq, const struct sql_from *f, bool changes, struct sql_rel *out)
 {
 	bool windowed = f->window.kind != WEIR_WINDOW_NONE;
 	enum weir_err err = f->query != NULL ? sql_compile_query(sq, f->query, changes && !windowed, out)
 					     : compile_table(sq, f, changes && !windowed, out);
 	if (err != WEIR_OK)
 		return err;
-	if (f->query != NULL)
+	if (f->query != NULL) {
 		out->qualifier = NULL;
+		out->qualifiers = NULL;
+	}
 	if (windowed) {
 		err = compile_window(sq, f, out);
 		if (err != WEIR_OK)
@@ -320,8 +365,10 @@ static enum weir_err compile_from(struct weir_sql *sq, const struct sql_from *f,
 		if (err != WEIR_OK)
 			return err;
 	}
-	if (f->alias != NULL)
+	if (f->alias != NULL) {
 		out->qualifier = f->alias;
+		out->qualifiers = NULL;
+	}
 	return WEIR_OK;
 }
 
@@ -349,7 +396,9 @@ static enum weir_err compile_select(struct weir_sql *sq, const struct sql_query 
 {
 	bool grouped = sql_has_aggregate(q);
 	struct sql_rel rel;
-	enum weir_err err = compile_from(sq, &q->from, changes && !grouped, &rel);
+	enum weir_err err = sql_compile_from(sq, &q->from, changes && !grouped && q->join_count == 0, &rel);
+	for (uint32_t i = 0; i < q->join_count && err == WEIR_OK; i++)
+		err = sql_compile_join(sq, &q->joins[i], &rel);
 	if (err == WEIR_OK && q->where != NULL)
 		err = compile_where(sq, q, &rel);
 	if (err != WEIR_OK)

@@ -28,6 +28,16 @@ struct sql_from {
 	uint32_t partition_count;
 };
 
+/* [INNER | LEFT | RIGHT | FULL [OUTER]] JOIN right ON on, or USING (names). */
+struct sql_join {
+	enum weir_join_kind kind;
+	uint32_t at;
+	struct sql_from right;
+	struct weir_ast *on;
+	const char **using; /* column names */
+	uint32_t using_count;
+};
+
 struct sql_item {
 	struct weir_ast *ast;
 	const char *alias; /* NULL: none */
@@ -43,6 +53,8 @@ struct sql_query {
 	struct sql_item *items;
 	uint32_t item_count;
 	struct sql_from from;
+	struct sql_join *joins; /* from left to right */
+	uint32_t join_count;
 	struct weir_ast *where;
 	struct weir_ast **group_by;
 	uint32_t group_count;
@@ -59,6 +71,7 @@ struct sql_rel {
 	struct weir_node *node;
 	uint32_t column_count; /* visible ones; the node may carry the time column of an open window behind them */
 	const char *qualifier; /* NULL: none */
+	const char *const *qualifiers;         /* of a join: one a column; NULL: qualifier is that of all */
 	const struct weir_window_spec *window; /* of a window TVF whose rows are not aggregated yet */
 	uint32_t window_at;
 	const uint32_t *partition; /* columns of SESSION's PARTITION BY */
@@ -159,6 +172,10 @@ const char *sql_state_name(struct weir_sql *sq, const char *what);
 enum weir_err sql_parse_query(struct weir_sql *sq, bool outermost, struct sql_query **out);
 /* changes: the last aggregate of the query emits changes. */
 enum weir_err sql_compile_query(struct weir_sql *sq, struct sql_query *q, bool changes, struct sql_rel *out);
+/* FROM's tables joined: *rel, the first one, becomes all of them. */
+enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, struct sql_rel *rel);
+/* One table, view, sub-select or window TVF of FROM. */
+enum weir_err sql_compile_from(struct weir_sql *sq, const struct sql_from *f, bool changes, struct sql_rel *out);
 /* SELECT with GROUP BY or aggregates over in (after WHERE). */
 enum weir_err sql_compile_group(struct weir_sql *sq, const struct sql_query *q, const struct sql_rel *in, bool changes,
 				struct sql_rel *out);

@@ -1,0 +1,553 @@
+/* test_join.c: joins in the driven engine: the vectors of the semantics, tables with deletes, joins with tables, and
+ * joins of two streams against a naive twin under random input (out of order, late, NULL keys, equal times). The
+ * driver makes an order point behind every record, so rows meet in the order they are pushed. WEIR_SIM_SEED runs one
+ * seed, WEIR_SIM_CASES sets how many. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/weir.h>
+#include <weir/weir_engine.h>
+
+struct job {
+	struct weir_topology *tp;
+	struct weir_conf *cf;
+	struct weir_driver *dr;
+};
+
+static struct job job_begin(void)
+{
+	return (struct job){weir_topology_create(), weir_conf_create(), NULL};
+}
+
+static void conf_set(struct job *j, const char *name, const char *value)
+{
+	assert_int_equal(weir_conf_set(j->cf, name, value, NULL), WEIR_OK);
+}
+
+static void job_start(struct job *j)
+{
+	struct weir_diag *dg = NULL;
+	if (weir_driver_create(&j->dr, j->tp, j->cf, &dg) != WEIR_OK)
+		fail_msg("%s", weir_diag_text(dg));
+}
+
+static struct weir_stream *source(struct job *j, const char *topic, int64_t grace)
+{
+	char options[128];
+	snprintf(options, sizeof options, "connector=recorded path=x topic=%s format=json", topic);
+	return weir_event_time(weir_source(j->tp, topic, "k STRING, v BIGINT, ts BIGINT", options), "ts", grace);
+}
+
+static struct weir_table *table(struct job *j)
+{
+	return weir_table(j->tp, "t", "k STRING, name STRING, w BIGINT", "k",
+			  "connector=recorded path=x topic=t format=json");
+}
+
+static void push(struct job *j, const char *topic, const char *key, const char *value, int64_t ts)
+{
+	struct weir_diag *dg = NULL;
+	struct weir_slice k = {key, key ? strlen(key) : 0}, v = {value, value ? strlen(value) : 0};
+	if (weir_driver_push(j->dr, topic, k, v, ts, &dg) != WEIR_OK)
+		fail_msg("%s", weir_diag_text(dg));
+}
+
+static void push_kv(struct job *j, const char *topic, const char *k, int64_t v, int64_t ts)
+{
+	char text[128];
+	if (k)
+		snprintf(text, sizeof text, "{\"k\":\"%s\",\"v\":%" PRId64 ",\"ts\":%" PRId64 "}", k, v, ts);
+	else
+		snprintf(text, sizeof text, "{\"v\":%" PRId64 ",\"ts\":%" PRId64 "}", v, ts);
+	push(j, topic, NULL, text, 0);
+}
+
+static void advance(struct job *j, int64_t ms)
+{
+	assert_int_equal(weir_driver_advance(j->dr, ms, NULL), WEIR_OK);
+}
+
+static void end(struct job *j)
+{
+	assert_int_equal(weir_driver_end(j->dr, NULL), WEIR_OK);
+}
+
+static void expect(struct job *j, const char *value, int64_t ts)
+{
+	struct weir_driver_record r;
+	char got[512];
+	if (!weir_driver_pop(j->dr, "out", &r))
+		fail_msg("no result, wanted %s", value ? value : "a delete");
+	snprintf(got, sizeof got, "%.*s", (int)r.value.bytes, r.value.data ? (const char *)r.value.data : "");
+	if (value)
+		assert_string_equal(got, value);
+	else
+		assert_null(r.value.data);
+	if (ts >= 0)
+		assert_int_equal(r.timestamp_ms, ts);
+}
+
+static void expect_none(struct job *j)
+{
+	struct weir_driver_record r;
+	if (weir_driver_pop(j->dr, "out", &r))
+		fail_msg("an unexpected result: %.*s", (int)r.value.bytes, (const char *)r.value.data);
+}
+
+static struct job within(enum weir_join_kind kind, int64_t before, int64_t after, int64_t grace)
+{
+	struct job j = job_begin();
+	struct weir_stream *l = weir_key_by(source(&j, "l", grace), "k"), *r = weir_key_by(source(&j, "r", grace), "k");
+	struct weir_stream *st = weir_join_within(l, r, "j", kind, before, after);
+	st = weir_select(st, "l.v AS l, r.v AS r");
+	(void)weir_sink(st, "out", "connector=recorded path=x topic=out format=json");
+	return j;
+}
+
+/* ---- vectors ---- */
+
+static void test_vector_10_bounds_are_inclusive(void **state)
+{
+	(void)state;
+	struct job j = within(WEIR_JOIN_INNER, 5, 5, 0);
+	job_start(&j);
+	push_kv(&j, "l", "a", 1, 10);
+	push_kv(&j, "r", "a", 2, 15);
+	expect(&j, "{\"l\":1,\"r\":2}", 15);
+	push_kv(&j, "r", "a", 3, 16);
+	expect_none(&j);
+	push_kv(&j, "r", "b", 4, 12); /* another key */
+	end(&j);
+	expect_none(&j);
+	weir_driver_destroy(j.dr);
+}
+
+static void test_vector_11_left_row_stands_alone_once_no_match_can_come(void **state)
+{
+	(void)state;
+	struct job j = within(WEIR_JOIN_LEFT, 5, 5, 0);
+	job_start(&j);
+	push_kv(&j, "l", "a", 1, 10);
+	advance(&j, 15);
+	expect_none(&j);
+	advance(&j, 16);
+	expect(&j, "{\"l\":1,\"r\":null}", 10);
+	/* It has left: a record that is not late finds nothing. */
+	push_kv(&j, "r", "a", 2, 12);
+	end(&j);
+	expect_none(&j);
+	weir_driver_destroy(j.dr);
+}
+
+static void test_a_late_record_is_counted_and_dropped(void **state)
+{
+	(void)state;
+	struct job j = within(WEIR_JOIN_FULL, 5, 5, 3);
+	struct weir_stats stats;
+	job_start(&j);
+	advance(&j, 100);
+	push_kv(&j, "l", "a", 1, 87); /* 87 + 5 + 5 + 3 = 100: not late; final at once, since 100 > 87 + 5 + 3 */
+	expect(&j, "{\"l\":1,\"r\":null}", 87);
+	push_kv(&j, "l", "a", 2, 86);
+	expect_none(&j);
+	push_kv(&j, "r", "a", 3, 93); /* could have met 88..98: waits until task time > 101 */
+	expect_none(&j);
+	advance(&j, 102);
+	expect(&j, "{\"l\":null,\"r\":3}", 93);
+	weir_driver_stats(j.dr, &stats);
+	assert_int_equal(stats.records_late, 1);
+	weir_driver_destroy(j.dr);
+}
+
+static void test_a_match_and_its_rows_never_stand_alone(void **state)
+{
+	(void)state;
+	struct job j = within(WEIR_JOIN_FULL, 5, 5, 0);
+	job_start(&j);
+	push_kv(&j, "l", "a", 1, 10);
+	push_kv(&j, "r", "a", 2, 12);
+	expect(&j, "{\"l\":1,\"r\":2}", 12);
+	push_kv(&j, "l", NULL, 3, 10); /* NULL equals nothing, NULL neither */
+	expect(&j, "{\"l\":3,\"r\":null}", 10);
+	push_kv(&j, "r", NULL, 4, 10);
+	expect(&j, "{\"l\":null,\"r\":4}", 10);
+	end(&j);
+	expect_none(&j);
+	weir_driver_destroy(j.dr);
+}
+
+static void test_matches_come_in_order_of_time(void **state)
+{
+	(void)state;
+	struct job j = within(WEIR_JOIN_INNER, 50, 50, 0);
+	job_start(&j);
+	push_kv(&j, "r", "a", 1, 30);
+	push_kv(&j, "r", "a", 2, 10);
+	push_kv(&j, "r", "a", 3, 20);
+	push_kv(&j, "r", "a", 4, 20);
+	push_kv(&j, "l", "a", 9, 25);
+	expect(&j, "{\"l\":9,\"r\":2}", 25);
+	expect(&j, "{\"l\":9,\"r\":3}", 25);
+	expect(&j, "{\"l\":9,\"r\":4}", 25);
+	expect(&j, "{\"l\":9,\"r\":1}", 30);
+	expect_none(&j);
+	weir_driver_destroy(j.dr);
+}
+
+/* ---- tables ---- */
+
+static void test_a_table_is_its_latest_rows(void **state)
+{
+	(void)state;
+	struct job j = job_begin();
+	struct weir_stream *st = weir_filter(weir_select(weir_to_stream(table(&j)), "k, name, w"), "w > 0");
+	(void)weir_sink(st, "out", "connector=recorded path=x topic=out format=json key.fields=k key.format=raw");
+	job_start(&j);
+	push(&j, "t", "a", "{\"k\":\"a\",\"name\":\"one\",\"w\":1}", 5);
+	expect(&j, "{\"k\":\"a\",\"name\":\"one\",\"w\":1}", 5);
+	push(&j, "t", "a", "{\"k\":\"a\",\"name\":\"a longer name than before\",\"w\":2}", 6);
+	expect(&j, "{\"k\":\"a\",\"name\":\"a longer name than before\",\"w\":2}", 6);
+	push(&j, "t", "a", "{\"k\":\"a\",\"name\":\"x\",\"w\":0}", 7); /* stops passing */
+	expect(&j, NULL, 7);
+	push(&j, "t", "a", NULL, 8); /* was not there any more */
+	expect_none(&j);
+	push(&j, "t", "a", "{\"k\":\"a\",\"name\":null,\"w\":3}", 9);
+	expect(&j, "{\"k\":\"a\",\"name\":null,\"w\":3}", 9);
+	push(&j, "t", "a", NULL, 10);
+	expect(&j, NULL, 10);
+	push(&j, "t", "a", NULL, 11);
+	push(&j, "t", "b", NULL, 12); /* never was there */
+	push(&j, "t", NULL, "{\"k\":\"c\",\"name\":\"no key\",\"w\":4}", 13);
+	end(&j);
+	expect_none(&j);
+	struct weir_stats stats;
+	weir_driver_stats(j.dr, &stats);
+	assert_int_equal(stats.records_rejected, 1);
+	weir_driver_destroy(j.dr);
+}
+
+static struct job beside_table(enum weir_join_kind kind)
+{
+	struct job j = job_begin();
+	struct weir_stream *st = weir_join_table(source(&j, "s", 0), table(&j), "j", "UPPER(k)", kind);
+	st = weir_select(st, "l.v AS v, name, r.w AS w");
+	(void)weir_sink(st, "out", "connector=recorded path=x topic=out format=json");
+	job_start(&j);
+	push_kv(&j, "s", "a", 1, 10);
+	push(&j, "t", "A", "{\"k\":\"A\",\"name\":\"n\",\"w\":7}", 11);
+	push_kv(&j, "s", "a", 2, 12);
+	push_kv(&j, "s", NULL, 3, 13);
+	push(&j, "t", "A", "{\"k\":\"A\",\"name\":null,\"w\":8}", 14);
+	push_kv(&j, "s", "a", 4, 5); /* an old record: the table is as it stands at its turn */
+	push(&j, "t", "A", NULL, 15);
+	push_kv(&j, "s", "a", 5, 16);
+	end(&j);
+	return j;
+}
+
+static void test_a_stream_beside_a_table(void **state)
+{
+	(void)state;
+	struct job j = beside_table(WEIR_JOIN_INNER);
+	expect(&j, "{\"v\":2,\"name\":\"n\",\"w\":7}", 12);
+	expect(&j, "{\"v\":4,\"name\":null,\"w\":8}", 5);
+	expect_none(&j);
+	weir_driver_destroy(j.dr);
+	j = beside_table(WEIR_JOIN_LEFT);
+	expect(&j, "{\"v\":1,\"name\":null,\"w\":null}", 10);
+	expect(&j, "{\"v\":2,\"name\":\"n\",\"w\":7}", 12);
+	expect(&j, "{\"v\":3,\"name\":null,\"w\":null}", 13);
+	expect(&j, "{\"v\":4,\"name\":null,\"w\":8}", 5);
+	expect(&j, "{\"v\":5,\"name\":null,\"w\":null}", 16);
+	expect_none(&j);
+	weir_driver_destroy(j.dr);
+}
+
+static void test_an_aggregate_is_a_table_to_join_with(void **state)
+{
+	(void)state;
+	struct job j = job_begin();
+	struct weir_stream *sums = weir_aggregate(weir_key_by(source(&j, "in", 0), "k"), "sums", "k, SUM(v) AS total");
+	struct weir_table *tb = weir_to_table(weir_filter(sums, "total < 10"));
+	struct weir_stream *st =
+		weir_select(weir_join_table(source(&j, "s", 0), tb, "j", "k", WEIR_JOIN_LEFT), "l.v AS v, total");
+	(void)weir_sink(st, "out", "connector=recorded path=x topic=out format=json");
+	job_start(&j);
+	push_kv(&j, "in", "a", 4, 1);
+	push_kv(&j, "s", "a", 1, 2);
+	expect(&j, "{\"v\":1,\"total\":4}", 2);
+	push_kv(&j, "in", "a", 5, 3);
+	push_kv(&j, "s", "a", 2, 4);
+	expect(&j, "{\"v\":2,\"total\":9}", 4);
+	push_kv(&j, "in", "a", 1, 5); /* 10: the filter takes it out of the table */
+	push_kv(&j, "s", "a", 3, 6);
+	expect(&j, "{\"v\":3,\"total\":null}", 6);
+	end(&j);
+	expect_none(&j);
+	weir_driver_destroy(j.dr);
+}
+
+static void test_what_cannot_be_joined(void **state)
+{
+	(void)state;
+	static const char *const want[] = {"both streams need weir_key_by", "1 expressions, the table's key has 2",
+					   "leave no time", "is of another type", "cannot be kept"};
+	for (int i = 0; i < 5; i++) {
+		struct job j = job_begin();
+		struct weir_diag *dg = NULL;
+		struct weir_stream *l = source(&j, "l", 0), *r = weir_key_by(source(&j, "r", 0), "k");
+		struct weir_table *two = weir_table(j.tp, "two", "a STRING, b BIGINT", "a, b",
+						    "connector=recorded path=x topic=two format=json key.format=json");
+		if (i == 0)
+			l = weir_join_within(l, r, "j", WEIR_JOIN_INNER, 1, 1);
+		if (i == 1)
+			l = weir_join_table(l, two, "j", "k", WEIR_JOIN_INNER);
+		if (i == 2)
+			l = weir_join_within(weir_key_by(l, "k"), r, "j", WEIR_JOIN_INNER, 1, -2);
+		if (i == 3)
+			l = weir_join_table(l, two, "j", "v, k", WEIR_JOIN_INNER);
+		if (i == 4)
+			l = weir_join_table(l, two, "j", "k, v", WEIR_JOIN_FULL);
+		(void)weir_sink(weir_select(l, "l.v AS v"), "out", "connector=recorded path=x topic=out format=json");
+		assert_int_not_equal(weir_driver_create(&j.dr, j.tp, j.cf, &dg), WEIR_OK);
+		if (!strstr(weir_diag_text(dg), want[i]))
+			fail_msg("wanted '%s': %s", want[i], weir_diag_text(dg));
+		weir_diag_destroy(dg);
+	}
+}
+
+/* ---- the twin ---- */
+
+static uint64_t rng_next(uint64_t *s)
+{
+	*s += UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t z = *s;
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+enum { TWIN_ROWS = 400 };
+
+struct twin_row {
+	int64_t ts;
+	int64_t v;
+	int key; /* -1: NULL */
+	int side;
+	bool matched, gone;
+};
+
+struct twin {
+	struct job j;
+	int64_t before, after, grace;
+	bool outer[2];
+	bool max;
+	int64_t time[2], task;
+	struct twin_row row[TWIN_ROWS];
+	int count;
+	uint64_t seed;
+};
+
+static int64_t reach(const struct twin *tw, int side)
+{
+	return (side == 0 ? tw->after : tw->before) + tw->grace;
+}
+
+static int64_t keep(const struct twin *tw)
+{
+	return (tw->before > 0 ? tw->before : 0) + (tw->after > 0 ? tw->after : 0) + tw->grace;
+}
+
+static void twin_expect(struct twin *tw, const struct twin_row *l, const struct twin_row *r)
+{
+	char text[128], a[32] = "null", b[32] = "null";
+	struct weir_driver_record got;
+	int64_t ts = !l ? r->ts : !r ? l->ts : l->ts > r->ts ? l->ts : r->ts;
+	if (l)
+		snprintf(a, sizeof a, "%" PRId64, l->v);
+	if (r)
+		snprintf(b, sizeof b, "%" PRId64, r->v);
+	snprintf(text, sizeof text, "{\"l\":%s,\"r\":%s}", a, b);
+	if (!weir_driver_pop(tw->j.dr, "out", &got))
+		fail_msg("seed %" PRIu64 ": no result, wanted %s", tw->seed, text);
+	if (strlen(text) != got.value.bytes || memcmp(text, got.value.data, got.value.bytes) != 0 ||
+	    got.timestamp_ms != ts)
+		fail_msg("seed %" PRIu64 ": %.*s at %" PRId64 ", wanted %s at %" PRId64, tw->seed, (int)got.value.bytes,
+			 (const char *)got.value.data, got.timestamp_ms, text, ts);
+}
+
+static bool earlier(const struct twin_row *a, const struct twin_row *b)
+{
+	if (a->ts != b->ts)
+		return a->ts < b->ts;
+	if (a->side != b->side)
+		return a->side < b->side;
+	if (a->key != b->key)
+		return a->key < b->key;
+	return a < b;
+}
+
+/* What is final at the task time, in order. */
+static void twin_finals(struct twin *tw, bool all)
+{
+	for (;;) {
+		struct twin_row *first = NULL;
+		for (int i = 0; i < tw->count; i++) {
+			struct twin_row *c = &tw->row[i];
+			if (!tw->outer[c->side] || c->matched || c->gone)
+				continue;
+			if (!all && (tw->task == INT64_MIN || tw->task <= c->ts + reach(tw, c->side)))
+				continue;
+			if (!first || earlier(c, first))
+				first = c;
+		}
+		if (!first)
+			return;
+		first->gone = true;
+		twin_expect(tw, first->side == 0 ? first : NULL, first->side == 0 ? NULL : first);
+	}
+}
+
+static void twin_time(struct twin *tw)
+{
+	int64_t a = tw->time[0], b = tw->time[1], now = tw->max ? (a > b ? a : b) : (a < b ? a : b);
+	if (now > tw->task)
+		tw->task = now;
+}
+
+static void twin_push(struct twin *tw, int side, int key, int64_t v, int64_t ts)
+{
+	struct twin_row *x = &tw->row[tw->count];
+	bool known;
+	*x = (struct twin_row){.ts = ts, .v = v, .key = key, .side = side};
+	if (ts > tw->time[side])
+		tw->time[side] = ts;
+	twin_time(tw);
+	known = tw->task != INT64_MIN;
+	if (known && tw->task > ts + keep(tw))
+		return twin_finals(tw, false);
+	if (key < 0) {
+		if (tw->outer[side])
+			twin_expect(tw, side == 0 ? x : NULL, side == 0 ? NULL : x);
+		return twin_finals(tw, false);
+	}
+	for (;;) {
+		struct twin_row *best = NULL;
+		static bool used[TWIN_ROWS];
+		if (!x->matched)
+			memset(used, 0, sizeof used);
+		for (int i = 0; i < tw->count; i++) {
+			struct twin_row *c = &tw->row[i];
+			const struct twin_row *l = side == 0 ? x : c, *r = side == 0 ? c : x;
+			if (c->side == side || c->key != key || c->gone || used[i])
+				continue;
+			if (r->ts < l->ts - tw->before || r->ts > l->ts + tw->after)
+				continue;
+			if (known && tw->task > c->ts + keep(tw))
+				continue;
+			if (known && tw->outer[c->side] && !c->matched && tw->task > c->ts + reach(tw, c->side))
+				continue;
+			if (!best || c->ts < best->ts)
+				best = c;
+		}
+		if (!best)
+			break;
+		used[best - tw->row] = true;
+		x->matched = best->matched = true;
+		twin_expect(tw, side == 0 ? x : best, side == 0 ? best : x);
+	}
+	if (tw->outer[side] && !x->matched && known && tw->task > ts + reach(tw, side))
+		twin_expect(tw, side == 0 ? x : NULL, side == 0 ? NULL : x);
+	else
+		tw->count++;
+	twin_finals(tw, false);
+}
+
+static void twin_case(uint64_t seed)
+{
+	uint64_t rng = seed;
+	static struct twin tw;
+	enum weir_join_kind kind = (enum weir_join_kind)(rng_next(&rng) % 4);
+	struct weir_driver_record r;
+	tw = (struct twin){.seed = seed, .time = {INT64_MIN, INT64_MIN}, .task = INT64_MIN};
+	tw.before = (int64_t)(rng_next(&rng) % 30) - 5;
+	tw.after = (int64_t)(rng_next(&rng) % 30);
+	if (tw.before + tw.after < 0)
+		tw.after = -tw.before;
+	if (rng_next(&rng) % 4 == 0)
+		tw.before *= 1000, tw.after *= 1000;
+	tw.grace = (int64_t)(rng_next(&rng) % 10);
+	tw.outer[0] = kind == WEIR_JOIN_LEFT || kind == WEIR_JOIN_FULL;
+	tw.outer[1] = kind == WEIR_JOIN_RIGHT || kind == WEIR_JOIN_FULL;
+	tw.max = rng_next(&rng) % 2;
+	int64_t spread = 1 + keep(&tw) * 2, now = 100000;
+	int keys = 1 + (int)(rng_next(&rng) % 5);
+	tw.j = within(kind, tw.before, tw.after, tw.grace);
+	conf_set(&tw.j, "slots", "1"); /* results leave slot by slot */
+	if (tw.max)
+		conf_set(&tw.j, "task.time", "max");
+	job_start(&tw.j);
+	for (int i = 0; i < TWIN_ROWS - 1; i++) {
+		uint64_t x = rng_next(&rng);
+		int side = (int)(x & 1), key = (int)(x >> 8) % (keys * 8);
+		char name[16];
+		int64_t ts = now - (int64_t)((x >> 20) % (uint64_t)spread);
+		now += (int64_t)((x >> 40) % (uint64_t)(keep(&tw) / 8 + 2));
+		key = key == 0 ? -1 : key % keys;
+		snprintf(name, sizeof name, "%c", 'a' + key);
+		if (x % 50 == 0) {
+			advance(&tw.j, now);
+			for (int s = 0; s < 2; s++)
+				tw.time[s] = now > tw.time[s] ? now : tw.time[s];
+			twin_time(&tw);
+			twin_finals(&tw, false);
+			continue;
+		}
+		push_kv(&tw.j, side == 0 ? "l" : "r", key < 0 ? NULL : name, i, ts);
+		twin_push(&tw, side, key, i, ts);
+	}
+	end(&tw.j);
+	twin_finals(&tw, true);
+	if (weir_driver_pop(tw.j.dr, "out", &r))
+		fail_msg("seed %" PRIu64 ": one more result: %.*s", seed, (int)r.value.bytes,
+			 (const char *)r.value.data);
+	weir_driver_destroy(tw.j.dr);
+}
+
+static void test_two_streams_against_a_twin(void **state)
+{
+	(void)state;
+	const char *seed = getenv("WEIR_SIM_SEED"), *cases = getenv("WEIR_SIM_CASES");
+	if (seed) {
+		twin_case(strtoull(seed, NULL, 10));
+		return;
+	}
+	for (uint64_t i = 1; i <= (cases ? strtoull(cases, NULL, 10) : 100); i++)
+		twin_case(i);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_vector_10_bounds_are_inclusive),
+		cmocka_unit_test(test_vector_11_left_row_stands_alone_once_no_match_can_come),
+		cmocka_unit_test(test_a_late_record_is_counted_and_dropped),
+		cmocka_unit_test(test_a_match_and_its_rows_never_stand_alone),
+		cmocka_unit_test(test_matches_come_in_order_of_time),
+		cmocka_unit_test(test_a_table_is_its_latest_rows),
+		cmocka_unit_test(test_a_stream_beside_a_table),
+		cmocka_unit_test(test_an_aggregate_is_a_table_to_join_with),
+		cmocka_unit_test(test_what_cannot_be_joined),
+		cmocka_unit_test(test_two_streams_against_a_twin),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

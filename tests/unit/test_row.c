@@ -1,0 +1,144 @@
+/* test_row.c: rows to bytes and back, NULLs, long strings, damaged bytes. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "hotpath/state/row.h"
+
+enum { COLS = 5 };
+static const enum weir_phys phys[COLS] = {WEIR_PHYS_U8, WEIR_PHYS_I64, WEIR_PHYS_F64, WEIR_PHYS_I128, WEIR_PHYS_STR};
+
+struct rig {
+	struct weir_col col[COLS];
+	const struct weir_col *ptr[COLS];
+};
+
+static void rig_init(struct rig *rg)
+{
+	for (int i = 0; i < COLS; i++) {
+		weir_col_init(&rg->col[i], phys[i]);
+		rg->ptr[i] = &rg->col[i];
+	}
+}
+
+static void rig_fini(struct rig *rg)
+{
+	for (int i = 0; i < COLS; i++)
+		weir_col_fini(&rg->col[i]);
+}
+
+static void fill(struct rig *rg, uint32_t row, const char *text, uint32_t bytes)
+{
+	rg->col[0].u8[row] = 1;
+	rg->col[1].i64[row] = INT64_MIN + row;
+	rg->col[2].f64[row] = -0.5;
+	rg->col[3].i128[row] = -((weir_i128)7 << 90);
+	rg->col[4].str[row] = (struct weir_str){(const uint8_t *)text, bytes, 0};
+}
+
+static void test_values_come_back(void **state)
+{
+	(void)state;
+	static const uint32_t lengths[] = {0, 1, 254, 255, 256, 70000};
+	char *text = malloc(70000);
+	memset(text, 'x', 70000);
+	for (size_t n = 0; n < sizeof lengths / sizeof *lengths; n++) {
+		for (uint32_t nulls = 0; nulls < 1u << COLS; nulls++) {
+			struct rig a, b;
+			rig_init(&a);
+			rig_init(&b);
+			fill(&a, 3, text, lengths[n]);
+			for (uint32_t c = 0; c < COLS; c++)
+				if (nulls >> c & 1)
+					weir_col_set_null(&a.col[c], 3);
+			uint64_t bytes = weir_row_bytes(a.ptr, COLS, 3);
+			uint8_t *data = malloc(bytes);
+			assert_ptr_equal(weir_row_pack(a.ptr, COLS, 3, data), data + bytes);
+			struct weir_scratch own;
+			weir_scratch_init(&own);
+			weir_row_unpack(data, (uint32_t)bytes, b.col, COLS, 9, nulls & 1 ? &own : NULL);
+			for (uint32_t c = 0; c < COLS; c++)
+				assert_int_equal(weir_col_is_null(&b.col[c], 9), nulls >> c & 1);
+			if (!(nulls & 1))
+				assert_int_equal(b.col[0].u8[9], 1);
+			if (!(nulls & 2))
+				assert_int_equal(b.col[1].i64[9], INT64_MIN + 3);
+			if (!(nulls & 4))
+				assert_true(b.col[2].f64[9] == -0.5);
+			if (!(nulls & 8))
+				assert_true(b.col[3].i128[9] == -((weir_i128)7 << 90));
+			if (!(nulls & 16)) {
+				assert_int_equal(b.col[4].str[9].bytes, lengths[n]);
+				assert_non_null(b.col[4].str[9].data);
+				assert_memory_equal(b.col[4].str[9].data, text, lengths[n]);
+			}
+			weir_scratch_fini(&own);
+			free(data);
+			rig_fini(&a);
+			rig_fini(&b);
+		}
+	}
+	free(text);
+}
+
+/* Every prefix is read without a byte beyond it (sanitizers watch) and leaves NULLs. */
+static void test_damage_leaves_nulls(void **state)
+{
+	(void)state;
+	struct rig a, b;
+	rig_init(&a);
+	rig_init(&b);
+	fill(&a, 0, "hello", 5);
+	uint64_t bytes = weir_row_bytes(a.ptr, COLS, 0);
+	uint8_t whole[128];
+	assert_true(bytes <= sizeof whole);
+	(void)weir_row_pack(a.ptr, COLS, 0, whole);
+	for (uint32_t n = 0; n < bytes; n++) {
+		uint8_t *part = malloc(n + !n);
+		memcpy(part, whole, n);
+		for (int c = 0; c < COLS; c++)
+			weir_col_clear_nulls(&b.col[c]);
+		weir_row_unpack(part, n, b.col, COLS, 0, NULL);
+		assert_true(weir_col_is_null(&b.col[COLS - 1], 0));
+		free(part);
+	}
+	rig_fini(&a);
+	rig_fini(&b);
+}
+
+static void test_a_constant_stands_for_every_row(void **state)
+{
+	(void)state;
+	struct rig a, b;
+	rig_init(&a);
+	rig_init(&b);
+	fill(&a, 0, "same", 4);
+	for (int c = 0; c < COLS; c++)
+		a.col[c].is_const = true;
+	uint8_t data[128];
+	uint64_t bytes = weir_row_bytes(a.ptr, COLS, 77);
+	(void)weir_row_pack(a.ptr, COLS, 77, data);
+	weir_row_unpack(data, (uint32_t)bytes, b.col, COLS, 1, NULL);
+	assert_int_equal(b.col[1].i64[1], INT64_MIN);
+	assert_memory_equal(b.col[4].str[1].data, "same", 4);
+	weir_row_set_null(b.col, COLS, 1);
+	for (int c = 0; c < COLS; c++)
+		assert_true(weir_col_is_null(&b.col[c], 1));
+	rig_fini(&a);
+	rig_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values_come_back),
+		cmocka_unit_test(test_damage_leaves_nulls),
+		cmocka_unit_test(test_a_constant_stands_for_every_row),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,338 @@
+/* join.c: JOIN ... ON to a join of two relations: ON is taken apart into columns that are equal, bounds in time, and
+ * the rest. @thread init
+ *
+ *   l.k = r.k                                       a key of the join
+ *   r.t BETWEEN l.t - INTERVAL .. AND l.t + ..      bounds, of two streams; any comparison of the two time attributes
+ *   anything else                                   a filter above an inner join; of an outer one, part of a match */
+#include "tools/sql/sql.h"
+
+#include <stdio.h>
+
+#include "hotpath/expr/function.h"
+
+struct condition {
+	struct weir_sql *sq;
+	const struct sql_join *jn;
+	const struct sql_rel *side[2];
+	uint32_t left_count; /* columns of the left side's node; the right side's follow */
+	struct weir_buf keys[2];
+	struct weir_join_spec spec;
+	bool has_low, has_high;
+	int64_t low, high; /* bounds of r.time - l.time */
+	const struct weir_expr *rest;
+};
+
+/* Sets reads[s] where e reads a column of side s. */
+static void sides_read(const struct condition *cd, const struct weir_expr *e, bool reads[2])
+{
+	uint32_t count = cd->left_count + cd->side[1]->node->column_count;
+	bool *used = weir_mem_take(cd->sq->m, count + 1);
+	weir_expr_columns_used(e, used, count);
+	reads[0] = reads[1] = false;
+	for (uint32_t i = 0; i < count; i++)
+		reads[i >= cd->left_count] |= used[i];
+}
+
+static bool is_call(const struct weir_expr *e, const char *name, uint32_t args)
+{
+	return e->op == WEIR_EXPR_CALL && e->arg_count == args && strcmp(e->fn->name, name) == 0;
+}
+
+static void add_rest(struct condition *cd, const struct weir_expr *e)
+{
+	cd->rest = weir_expr_and(cd->sq->m, cd->rest, e);
+}
+
+/* ---- keys ---- */
+
+static bool is_table_key(const struct weir_node *in, const struct weir_expr *e)
+{
+	for (uint32_t k = 0; k < in->table_key_count; k++)
+		if (e->op == WEIR_EXPR_COLUMN && e->column == in->table_key[k])
+			return true;
+	return false;
+}
+
+static bool has_key(const struct condition *cd, uint32_t side, const struct weir_expr *e)
+{
+	const struct weir_expr *const *keys = (const struct weir_expr *const *)(const void *)cd->keys[side].data;
+	for (uint32_t i = 0; i < cd->keys[side].bytes / sizeof *keys; i++)
+		if (weir_expr_equal(keys[i], e))
+			return true;
+	return false;
+}
+
+/* A column of each side, made equal: true if the pair is a key. Of a table only its own key's columns are. */
+static bool take_key(struct condition *cd, const struct weir_expr *e)
+{
+	bool a[2], b[2];
+	if (!is_call(e, "=", 2))
+		return false;
+	sides_read(cd, e->args[0], a);
+	sides_read(cd, e->args[1], b);
+	uint32_t left = a[1];
+	if (a[0] == a[1] || b[0] == b[1] || a[0] == b[0])
+		return false;
+	struct weir_type l = e->args[0]->type, r = e->args[1]->type;
+	l.not_null = r.not_null = false;
+	if (!weir_type_equal(&l, &r))
+		return false;
+	/* The right side's columns by their own numbers. */
+	const struct weir_node *in = cd->side[1]->node;
+	const struct weir_expr **map = weir_mem_take(cd->sq->m, (cd->left_count + in->column_count + 1) * sizeof *map);
+	for (uint32_t i = 0; i < cd->left_count; i++)
+		map[i] = weir_expr_bool(cd->sq->m, true);
+	for (uint32_t i = 0; i < in->column_count; i++)
+		map[cd->left_count + i] = weir_expr_column(cd->sq->m, i, &in->columns[i].type, in->columns[i].name);
+	const struct weir_expr *key[2];
+	key[0] = e->args[left];
+	key[1] = weir_expr_substitute(e->args[1 - left], map, cd->left_count + in->column_count, cd->sq->m);
+	for (uint32_t s = 0; s < 2; s++)
+		if (cd->side[s]->node->is_table && (!is_table_key(cd->side[s]->node, key[s]) || has_key(cd, s, key[s])))
+			return false;
+	for (uint32_t s = 0; s < 2; s++)
+		weir_buf_put(&cd->keys[s], &key[s], sizeof key[s]);
+	return true;
+}
+
+/* ---- bounds in time ---- */
+
+/* e as a time attribute and so many milliseconds; false if it is not of that form. */
+static bool time_term(const struct condition *cd, const struct weir_expr *e, uint32_t *column, int64_t *ms)
+{
+	*ms = 0;
+	for (;;) {
+		bool plus = is_call(e, "+", 2), minus = is_call(e, "-", 2);
+		const struct weir_expr *by = plus || minus ? e->args[1] : NULL, *of = by != NULL ? e->args[0] : NULL;
+		if (plus && of->op == WEIR_EXPR_CONST && of->type.kind == WEIR_KIND_INTERVAL_MS) {
+			by = e->args[0];
+			of = e->args[1];
+		}
+		if (by != NULL && by->op == WEIR_EXPR_CONST && !by->is_null && by->type.kind == WEIR_KIND_INTERVAL_MS) {
+			int64_t step = minus ? -by->value.i64 : by->value.i64;
+			if (__builtin_add_overflow(*ms, step, ms))
+				return false;
+			e = of;
+		} else if (e->op == WEIR_EXPR_CAST && weir_kind_is_timestamp(e->type.kind) &&
+			   e->type.kind == e->args[0]->type.kind && e->type.precision >= e->args[0]->type.precision) {
+			e = e->args[0];
+		} else {
+			break;
+		}
+	}
+	if (e->op != WEIR_EXPR_COLUMN)
+		return false;
+	bool right = e->column >= cd->left_count;
+	const struct weir_node *in = cd->side[right]->node;
+	enum weir_column_role role = in->columns[e->column - (right ? cd->left_count : 0)].role;
+	*column = e->column;
+	return role == WEIR_ROLE_ROWTIME || role == WEIR_ROLE_WINDOW_TIME;
+}
+
+static void bound_low(struct condition *cd, int64_t ms)
+{
+	cd->low = cd->has_low ? weir_max_i64(cd->low, ms) : ms;
+	cd->has_low = true;
+}
+
+static void bound_high(struct condition *cd, int64_t ms)
+{
+	cd->high = cd->has_high ? weir_min_i64(cd->high, ms) : ms;
+	cd->has_high = true;
+}
+
+/* A comparison of the two sides' time attributes: l.t + a OP r.t + b. */
+static bool take_time(struct condition *cd, const struct weir_expr *e)
+{
+	static const char *const names[] = {"<", "<=", ">", ">=", "="};
+	uint32_t op = 0, column[2];
+	int64_t ms[2];
+	while (op < WEIR_COUNT_OF(names) && !is_call(e, names[op], 2))
+		op++;
+	if (op == WEIR_COUNT_OF(names) || !time_term(cd, e->args[0], &column[0], &ms[0]) ||
+	    !time_term(cd, e->args[1], &column[1], &ms[1]))
+		return false;
+	uint32_t left = column[0] >= cd->left_count;
+	if ((column[1] >= cd->left_count) == left)
+		return false;
+	if (left == 1 && op < 4)
+		op = (op + 2) % 4; /* the other way round */
+	int32_t l = (int32_t)column[left], r = (int32_t)(column[1 - left] - cd->left_count);
+	if ((cd->has_low || cd->has_high) && (cd->spec.time[0] != l || cd->spec.time[1] != r))
+		return false; /* of another pair of times: bounds come from one */
+	cd->spec.time[0] = l;
+	cd->spec.time[1] = r;
+	int64_t by = ms[left] - ms[1 - left]; /* r.t - l.t is compared with this */
+	if (op == 0 || op == 1)
+		bound_low(cd, by + (op == 0));
+	if (op == 2 || op == 3)
+		bound_high(cd, by - (op == 2));
+	if (op == 4) {
+		bound_low(cd, by);
+		bound_high(cd, by);
+	}
+	return true;
+}
+
+/* ---- the whole ---- */
+
+static void take_condition(struct condition *cd, const struct weir_expr *e)
+{
+	bool streams = !cd->side[0]->node->is_table && !cd->side[1]->node->is_table;
+	if (e->op == WEIR_EXPR_AND) {
+		for (uint32_t i = 0; i < e->arg_count; i++)
+			take_condition(cd, e->args[i]);
+		return;
+	}
+	if ((streams && take_time(cd, e)) || take_key(cd, e))
+		return;
+	if (e->op == WEIR_EXPR_CONST && !e->is_null && e->type.kind == WEIR_KIND_BOOLEAN && e->value.i64 != 0)
+		return;
+	add_rest(cd, e);
+}
+
+/* The columns of both sides, as names may mean them. */
+static struct weir_scope both_scopes(struct weir_sql *sq, const struct sql_rel *l, const struct sql_rel *r,
+				     const char ***qualifiers)
+{
+	struct weir_scope a = sql_scope(sq, l, NULL), b = sql_scope(sq, r, NULL);
+	uint32_t left = l->node->column_count, count = left + r->node->column_count;
+	struct weir_scope_column *c = weir_mem_take(sq->m, (count + 1) * sizeof *c);
+	*qualifiers = weir_mem_take(sq->m, (count + 1) * sizeof **qualifiers);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct weir_scope *of = i < left ? &a : &b;
+		uint32_t at = i < left ? i : i - left;
+		if (at < of->count)
+			c[i] = of->columns[at];
+		else
+			c[i] = (struct weir_scope_column){"$hidden", "$hidden", {.kind = WEIR_KIND_BOOLEAN}, true};
+		(*qualifiers)[i] = c[i].qualifier;
+	}
+	return (struct weir_scope){.columns = c, .count = count, .aggregate_error = "ON cannot hold an aggregate"};
+}
+
+/* USING (a, b): l.a = r.a AND l.b = r.b. */
+static enum weir_err take_using(struct condition *cd, const struct weir_scope *scope)
+{
+	struct weir_sql *sq = cd->sq;
+	for (uint32_t i = 0; i < cd->jn->using_count; i++) {
+		const struct weir_expr *args[2] = {NULL, NULL}, *e = NULL;
+		struct weir_diag *inner = NULL;
+		for (uint32_t c = 0; c < scope->count; c++)
+			if (strcmp(scope->columns[c].name, cd->jn->using[i]) == 0)
+				args[c >= cd->left_count] =
+					weir_expr_column(sq->m, c, &scope->columns[c].type, scope->columns[c].name);
+		if (args[0] == NULL || args[1] == NULL)
+			return sql_error(sq, cd->jn->at, NULL, "USING: column %s is not in both tables",
+					 cd->jn->using[i]);
+		if (weir_expr_call(sq->m, "=", args, 2, &e, &inner) != WEIR_OK)
+			return sql_error_from(sq, cd->jn->at, inner);
+		take_condition(cd, e);
+	}
+	return WEIR_OK;
+}
+
+static enum weir_err check_condition(const struct condition *cd)
+{
+	struct weir_sql *sq = cd->sq;
+	const struct sql_join *jn = cd->jn;
+	const struct weir_node *l = cd->side[0]->node, *r = cd->side[1]->node;
+	uint32_t at = jn->on != NULL ? jn->on->at : jn->at;
+	uint32_t keys = (uint32_t)(cd->keys[0].bytes / sizeof(struct weir_expr *));
+	if (l->is_table && r->is_table)
+		return sql_error(sq, jn->at, NULL, "not supported yet: joins of two tables");
+	for (uint32_t s = 0; s < 2; s++) {
+		const struct weir_node *in = cd->side[s]->node;
+		bool kept = jn->kind == WEIR_JOIN_FULL || jn->kind == (s == 0 ? WEIR_JOIN_LEFT : WEIR_JOIN_RIGHT);
+		if (!in->is_table)
+			continue;
+		if (kept)
+			return sql_error(sq, jn->at, "keep the stream's rows: stream LEFT JOIN table",
+					 "rows of a table cannot be kept in a join with a stream");
+		if (in->table_key == NULL)
+			return sql_error(sq, jn->at, "hand its PRIMARY KEY or GROUP BY columns on",
+					 "a table is joined by its key, which is not among its columns");
+		for (uint32_t k = 0; k < in->table_key_count; k++) {
+			const struct weir_column *c = &in->columns[in->table_key[k]];
+			if (!has_key(cd, s, weir_expr_column(sq->m, in->table_key[k], &c->type, c->name)))
+				return sql_error(sq, at, "compare it with a column of the stream, of the same type",
+						 "a table is joined by its whole key: ON does not compare %s", c->name);
+		}
+	}
+	if (keys == 0)
+		return sql_error(sq, at, "compare a column of each side: a.k = b.k",
+				 "a join needs columns that are equal");
+	if (!l->is_table && !r->is_table && (!cd->has_low || !cd->has_high))
+		return sql_error(sq, at, "add r.t BETWEEN l.t - INTERVAL '1' HOUR AND l.t + INTERVAL '1' HOUR",
+				 "a join of two streams needs bounds in time: how far their time attributes may lie "
+				 "apart, both ways");
+	if ((cd->has_low || cd->has_high) && cd->low > cd->high)
+		return sql_error(sq, at, NULL, "the bounds in time leave nothing");
+	return WEIR_OK;
+}
+
+static enum weir_err check_sides(struct weir_sql *sq, const struct sql_join *jn, const struct sql_rel *l,
+				 const struct sql_rel *r)
+{
+	if (l->window != NULL || r->window != NULL)
+		return sql_error(sq, jn->at, "aggregate with GROUP BY window_start, window_end first",
+				 "not supported yet: joins of rows in windows");
+	return WEIR_OK;
+}
+
+static enum weir_err build(struct condition *cd, const char *const *qualifiers, struct sql_rel *rel)
+{
+	struct weir_sql *sq = cd->sq;
+	struct weir_join_spec *spec = &cd->spec;
+	spec->kind = cd->jn->kind;
+	spec->key_count = (uint32_t)(cd->keys[0].bytes / sizeof(struct weir_expr *));
+	for (uint32_t s = 0; s < 2; s++)
+		spec->keys[s] = weir_mem_copy(sq->m, cd->keys[s].data, cd->keys[s].bytes);
+	spec->within = cd->has_low;
+	spec->before_ms = cd->has_low ? -cd->low : 0;
+	spec->after_ms = cd->has_high ? cd->high : 0;
+	spec->grace_ms = -1;
+	bool inner = spec->kind == WEIR_JOIN_INNER;
+	spec->residual = inner ? NULL : cd->rest;
+	struct weir_node *node =
+		weir_build_join(sq->tp, cd->side[0]->node, cd->side[1]->node, sql_state_name(sq, "join"), spec);
+	enum weir_err err = sql_check_built(sq, cd->jn->at);
+	if (err == WEIR_OK && inner && cd->rest != NULL) {
+		node = weir_build_filter(sq->tp, node, cd->rest);
+		err = sql_check_built(sq, cd->jn->at);
+	}
+	*rel = (struct sql_rel){.node = node, .column_count = node->column_count, .qualifiers = qualifiers};
+	return err;
+}
+
+enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, struct sql_rel *rel)
+{
+	struct sql_rel left = *rel, right;
+	enum weir_err err = sql_compile_from(sq, &jn->right, false, &right);
+	if (err == WEIR_OK)
+		err = check_sides(sq, jn, &left, &right);
+	if (err != WEIR_OK)
+		return err;
+	struct condition cd = {.sq = sq,
+			       .jn = jn,
+			       .side = {&left, &right},
+			       .left_count = left.node->column_count,
+			       .spec = {.time = {-1, -1}}};
+	const char **qualifiers = NULL;
+	struct weir_scope scope = both_scopes(sq, &left, &right, &qualifiers);
+	if (jn->on != NULL) {
+		const struct weir_expr *e = NULL;
+		err = sql_bind_condition(sq, &scope, jn->on, "ON", &e);
+		if (err == WEIR_OK)
+			take_condition(&cd, e);
+	} else {
+		err = take_using(&cd, &scope);
+	}
+	if (err == WEIR_OK)
+		err = check_condition(&cd);
+	if (err == WEIR_OK)
+		err = build(&cd, qualifiers, rel);
+	weir_buf_fini(&cd.keys[0]);
+	weir_buf_fini(&cd.keys[1]);
+	return err;
+}
