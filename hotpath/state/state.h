@@ -31,6 +31,7 @@ struct weir_state_side {
 	bool outer; /* a row without a match leaves by itself, the other side's columns NULL */
 	uint32_t col_count;
 	const struct weir_type *types; /* of its columns, beside the key */
+	const char *const *texts;      /* what they are, for the fingerprint; NULL: their types say enough */
 };
 
 struct weir_state_def {

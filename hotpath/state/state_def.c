@@ -167,8 +167,8 @@ void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_bu
 		const struct weir_state_side *sd = &def->sides[s];
 		weir_buf_printf(out, " %s%s(", sd->outer ? "outer " : "", sd->table ? "table" : "stream");
 		for (uint32_t i = 0; i < sd->col_count; i++)
-			weir_buf_printf(out, "%s%s", i != 0 ? ", " : "",
-					weir_type_text(&sd->types[i], text, sizeof text));
+			weir_buf_printf(out, "%s%s%s%s", i != 0 ? ", " : "", sd->texts != NULL ? sd->texts[i] : "",
+					sd->texts != NULL ? " " : "", weir_type_text(&sd->types[i], text, sizeof text));
 		weir_buf_puts(out, ")");
 	}
 }

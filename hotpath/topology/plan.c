@@ -1025,7 +1025,7 @@ static uint32_t level_of(struct planner *p, uint32_t stage)
 /* Expression number `at` of what feeds a stage, over the columns of its sources: `merchant_id`, `UPPER(city)`; what
  * views call them in between does not count. Several sources with different ones: all of them. */
 static const char *input_text(struct planner *p, const struct weir_plan *pl, const struct weir_plan_stage *st,
-			      uint32_t at)
+			      uint32_t at, int32_t side)
 {
 	enum { TEXT_MAX = 240 };
 	struct weir_buf text = {0}, one = {0};
@@ -1033,11 +1033,13 @@ static const char *input_text(struct planner *p, const struct weir_plan *pl, con
 		const struct weir_plan_branch *br = &pl->branches[st->inputs[i]];
 		const char *const *names = br->from == WEIR_FROM_SCAN ? pl->scans[br->origin].column_names
 								      : pl->stages[br->origin].column_names;
+		if (side >= 0 && br->side != (uint32_t)side)
+			continue;
 		one.bytes = 0;
 		weir_expr_print(br->exprs[at], names, &one);
-		if (i > 0 && one.bytes == text.bytes && memcmp(one.data, text.data, one.bytes) == 0)
+		if (text.bytes > 0 && one.bytes == text.bytes && memcmp(one.data, text.data, one.bytes) == 0)
 			continue;
-		if (i > 0)
+		if (text.bytes > 0)
 			weir_buf_puts(&text, " | ");
 		weir_buf_put(&text, one.data, one.bytes);
 	}
@@ -1060,12 +1062,20 @@ static void name_inputs_of(struct planner *p, const struct weir_plan *pl, struct
 	const char **args = weir_mem_take(p->m, (def->agg_count + 1) * sizeof *args);
 	const char **filters = weir_mem_take(p->m, (def->agg_count + 1) * sizeof *filters);
 	for (uint32_t k = 0; k < def->key_count; k++)
-		keys[k] = input_text(p, pl, st, k);
+		keys[k] = input_text(p, pl, st, k, -1);
 	for (uint32_t a = 0; a < def->agg_count; a++) {
 		const struct weir_agg *ag = &def->aggs[a];
-		args[a] = ag->arg < 0 ? NULL : input_text(p, pl, st, st->key_count + (uint32_t)ag->arg);
-		filters[a] = ag->filter < 0 ? NULL : input_text(p, pl, st, st->key_count + (uint32_t)ag->filter);
+		args[a] = ag->arg < 0 ? NULL : input_text(p, pl, st, st->key_count + (uint32_t)ag->arg, -1);
+		filters[a] = ag->filter < 0 ? NULL : input_text(p, pl, st, st->key_count + (uint32_t)ag->filter, -1);
 	}
+	struct weir_state_side *sides = weir_mem_copy(p->m, def->sides, def->side_count * sizeof *sides);
+	for (uint32_t s = 0; s < def->side_count; s++) {
+		const char **texts = weir_mem_take(p->m, (sides[s].col_count + 1) * sizeof *texts);
+		for (uint32_t c = 0; c < sides[s].col_count; c++)
+			texts[c] = input_text(p, pl, st, st->key_count + c, (int32_t)s);
+		sides[s].texts = texts;
+	}
+	def->sides = sides;
 	def->key_texts = keys;
 	def->agg_texts = args;
 	def->filter_texts = filters;

@@ -569,7 +569,7 @@ static void test_joins_that_cannot_be(void **state)
 	expect_error(
 		"SELECT event_time FROM orders o JOIN orders p ON o.order_id = p.order_id AND p.event_time BETWEEN "
 		"o.event_time AND o.event_time",
-		8, "event_time", "");
+		8, "column event_time is ambiguous", "write o.event_time");
 	expect_error("INSERT INTO appended SELECT m, n FROM upserted", 13, "sink appended only appends",
 		     "give the sink a PRIMARY KEY");
 }
