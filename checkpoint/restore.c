@@ -230,6 +230,17 @@ static void apply_stage_times(const struct weir_snapshot_conf *cf)
 	}
 }
 
+/* Whether this instance owns an input whose slots changelog partition p holds. */
+static bool partition_owned(const struct weir_snapshot_conf *cf, uint32_t p)
+{
+	if (!cf->owned)
+		return true;
+	for (uint32_t i = 0; i < cf->plan->partition_count; i++)
+		if (cf->owned[i] && cf->inputs[i].changelog_partition == p)
+			return true;
+	return false;
+}
+
 enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app, struct weir_restored *out,
 			   struct weir_diag **dg)
 {
@@ -245,6 +256,8 @@ enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app,
 			struct pass ps = {
 				.cf = cf, .stage = s, .partition = p, .out = out, .stateless = pl->stage_count == 0};
 			struct weir_mem m = {0};
+			if (!partition_owned(cf, p))
+				continue;
 			err = cf->log->ops->read(cf->log, cf->state_topic[s], p, first_pass, &ps, dg);
 			if (err == WEIR_OK && ps.schema.bytes == 0)
 				out->schema_missing[s] = true;
@@ -280,6 +293,8 @@ enum weir_err weir_schema_write(const struct weir_snapshot_conf *cf, const struc
 		fingerprint(cf, s, &text);
 		for (uint32_t p = 0; p < cf->changelog_partitions && err == WEIR_OK; p++) {
 			struct weir_out r = {.key = {key, n}, .value = {text.data, text.bytes}, .timestamp = 0};
+			if (!partition_owned(cf, p))
+				continue;
 			err = cf->log->ops->append(cf->log, cf->state_topic[s], p, &r, dg);
 		}
 	}

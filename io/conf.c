@@ -108,6 +108,8 @@ static const struct conf_def defs[] = {
 	 "Epochs that may await their commit before input pauses."},
 	{"scan.rate", CONF_I64, "0", NULL, 0, INT64_MAX, AT(scan_rate), "0..",
 	 "Records a second that are read at most; 0: no limit. For tests and demonstrations."},
+	{"broker.wait.ms", CONF_MILLIS, "0", NULL, 0, MS_MAX, AT(broker_wait_ms), "a duration, 0: for ever",
+	 "How long run waits for brokers that do not answer when it starts."},
 	{"topics.create", CONF_BOOL, "true", NULL, 0, 0, AT(topics_create), "true, false",
 	 "Whether missing result topics are created."},
 	{"order.point.records", CONF_I64, "65536", NULL, 1, 1000000000, AT(order_point_records), "1..1000000000",

@@ -104,33 +104,97 @@ static bool is_topic(const struct weir_core *co, const struct weir_plan_sink *sk
 	       (c == WEIR_CONNECTOR_RECORDED || c == WEIR_CONNECTOR_KAFKA || c == WEIR_CONNECTOR_UPSERT_KAFKA);
 }
 
-/* Where markers and changelogs live: state.home, else the folder of the sinks; *home NULL: nothing is kept. */
-static enum weir_err find_home(struct weir_core *co, const char **home, struct weir_diag **dg)
+/* A table on brokers, not on recorded topics that stand for them. */
+static bool on_brokers(const struct weir_core *co, const struct weir_table_def *def)
+{
+	bool kafka = def && (def->options.connector == WEIR_CONNECTOR_KAFKA ||
+			     def->options.connector == WEIR_CONNECTOR_UPSERT_KAFKA);
+	return kafka && !co->virtual_topics && !weir_table_folder(co, def);
+}
+
+bool weir_source_is_kafka(const struct weir_core *co, uint32_t scan)
+{
+	return on_brokers(co, co->plan->scans[scan].table);
+}
+
+/* What a table says in properties.* holds for the client, where nobody said otherwise for the job. */
+static enum weir_err take_properties(struct weir_core *co, const struct weir_table_def *def, struct weir_diag **dg)
+{
+	static const char prefix[] = "properties.";
+	enum weir_err err = WEIR_OK;
+	for (uint32_t i = 0; i < def->options.other_count && err == WEIR_OK; i++) {
+		const struct weir_option *o = &def->options.other[i];
+		if (strncmp(o->name, prefix, sizeof prefix - 1) != 0 ||
+		    weir_conf_is_set(co->cf, o->name + sizeof prefix - 1))
+			continue;
+		err = weir_conf_set_from(co->cf, o->name + sizeof prefix - 1, o->value, WEIR_ORIGIN_FILE, def->name,
+					 dg);
+	}
+	return err;
+}
+
+enum weir_err weir_core_find_brokers(struct weir_core *co, bool *any, struct weir_diag **dg)
 {
 	const struct weir_plan *pl = co->plan;
-	*home = co->settings.state_home;
-	if (*home && strncmp(*home, "file:", 5) == 0)
-		*home += 5;
-	const char *first = NULL;
-	if (co->virtual_topics) {
-		*home = "memory";
-		return WEIR_OK;
+	const struct weir_table_def *first = NULL;
+	bool given = co->settings.bootstrap_servers != NULL;
+	*any = false;
+	for (uint32_t i = 0; i < pl->scan_count + pl->sink_count; i++) {
+		const struct weir_table_def *def =
+			i < pl->scan_count ? pl->scans[i].table : pl->sinks[i - pl->scan_count].table;
+		if (!on_brokers(co, def))
+			continue;
+		*any = true;
+		enum weir_err err = take_properties(co, def, dg);
+		if (err != WEIR_OK)
+			return err;
+		const char *brokers = def->options.bootstrap_servers;
+		if (given || !brokers)
+			continue;
+		if (first && strcmp(first->options.bootstrap_servers, brokers) != 0)
+			return weir_diag_set(
+				dg, WEIR_E_CONF,
+				"table %s lies on the brokers %s, table %s on %s: tables of one job lie on "
+				"one cluster; record one of them first (weir record)",
+				first->name, first->options.bootstrap_servers, def->name, brokers);
+		first = first ? first : def;
 	}
+	if (!*any || given)
+		return WEIR_OK;
+	if (!first)
+		return weir_diag_set(dg, WEIR_E_CONF,
+				     "which brokers? 'properties.bootstrap.servers' in WITH, or -b HOST:PORT; "
+				     "-b file:DIR for recorded topics");
+	enum weir_err err = weir_conf_set_from(co->cf, "bootstrap.servers", first->options.bootstrap_servers,
+					       WEIR_ORIGIN_FILE, first->name, dg);
+	return err == WEIR_OK ? weir_conf_settings(co->cf, &co->settings, dg) : err;
+}
+
+enum weir_err weir_core_find_home(struct weir_core *co, struct weir_diag **dg)
+{
+	const struct weir_plan *pl = co->plan;
+	const char *home = co->settings.state_home;
+	if (home && strncmp(home, "file:", 5) == 0)
+		home += 5;
+	const char *first = NULL;
+	const struct weir_plan_sink *kafka = NULL;
+	co->home_kafka = false;
+	co->home = "memory";
+	if (co->virtual_topics)
+		return WEIR_OK;
 	for (uint32_t s = 0; s < pl->sink_count; s++) {
 		if (!is_topic(co, &pl->sinks[s]))
 			continue;
+		if (on_brokers(co, pl->sinks[s].table)) {
+			kafka = &pl->sinks[s];
+			continue;
+		}
 		const char *path = weir_table_folder(co, pl->sinks[s].table);
-		if (!path && pl->sinks[s].table->options.connector == WEIR_CONNECTOR_RECORDED)
+		if (!path)
 			return weir_diag_set(dg, WEIR_E_CONF,
 					     "sink %s: connector 'recorded' needs 'path', or -b file:DIR",
 					     pl->sinks[s].name);
-		if (!path)
-			return weir_diag_set(dg, WEIR_E_CONF,
-					     "sink %s: Kafka brokers are not supported by this build; use 'connector' "
-					     "= 'recorded' with 'path', "
-					     "or -b file:DIR",
-					     pl->sinks[s].name);
-		if (first && strcmp(first, path) != 0 && !*home)
+		if (first && strcmp(first, path) != 0 && !home)
 			return weir_diag_set(dg, WEIR_E_CONF,
 					     "the sinks lie in two folders, %s and %s: say where the application's "
 					     "state belongs with -X "
@@ -138,17 +202,33 @@ static enum weir_err find_home(struct weir_core *co, const char **home, struct w
 					     first, path, first);
 		first = first ? first : path;
 	}
-	if (!*home)
-		*home = first;
-	for (uint32_t s = 0; s < pl->scan_count && !*home; s++) {
+	if (kafka && first)
+		return weir_diag_set(dg, WEIR_E_CONF,
+				     "sink %s lies on brokers, another one in the folder %s: an epoch commits in one "
+				     "place; write both to the brokers and record one (weir record)",
+				     kafka->name, first);
+	if (kafka && home && strcmp(home, co->settings.bootstrap_servers) != 0)
+		return weir_diag_set(dg, WEIR_E_CONF,
+				     "state.home is %s, but sink %s lies on the brokers %s: markers and changelogs are "
+				     "kept where the results are",
+				     home, kafka->name, co->settings.bootstrap_servers);
+	co->home_kafka = kafka != NULL;
+	if (kafka)
+		home = co->settings.bootstrap_servers;
+	if (!home)
+		home = first;
+	for (uint32_t s = 0; s < pl->scan_count && !home; s++) {
 		struct weir_source_settings ss;
 		enum weir_err err = weir_settings_for_source(&co->settings, &pl->scans[s].table->options,
 							     pl->scans[s].name, &ss, dg);
 		if (err != WEIR_OK)
 			return err;
-		if (ss.dead_letter_topic || ss.late_topic)
-			*home = weir_table_folder(co, pl->scans[s].table);
+		if (!ss.dead_letter_topic && !ss.late_topic)
+			continue;
+		co->home_kafka = weir_source_is_kafka(co, s);
+		home = co->home_kafka ? co->settings.bootstrap_servers : weir_table_folder(co, pl->scans[s].table);
 	}
+	co->home = home;
 	return WEIR_OK;
 }
 
@@ -404,11 +484,12 @@ static enum weir_err start_new_partitions(struct weir_core *co, struct weir_diag
 	for (uint32_t s = 0; s < pl->scan_count; s++) {
 		int64_t *offset = &co->restored.offset[pl->scans[s].partition_base];
 		bool known = false;
+		const bool *owned = co->owned ? co->owned + pl->scans[s].partition_base : NULL;
 		for (uint32_t p = 0; p < pl->scans[s].partition_count; p++)
 			known |= offset[p] >= 0;
 		for (uint32_t p = 0; known && err == WEIR_OK && p < pl->scans[s].partition_count; p++) {
 			int64_t end;
-			if (offset[p] >= 0)
+			if (offset[p] >= 0 || (owned && !owned[p]))
 				continue;
 			err = co->streams[s]->ops->seek(co->streams[s], p, WEIR_START_FIRST, dg);
 			co->streams[s]->ops->range(co->streams[s], p, &offset[p], &end);
@@ -425,15 +506,17 @@ static void count_input(struct weir_core *co, const int64_t *start)
 	for (uint32_t s = 0; s < pl->scan_count; s++)
 		for (uint32_t p = 0; p < pl->scans[s].partition_count; p++) {
 			int64_t first, end, from = start[pl->scans[s].partition_base + p];
+			if (co->owned && !co->owned[pl->scans[s].partition_base + p])
+				continue;
 			co->streams[s]->ops->range(co->streams[s], p, &first, &end);
 			from = from >= 0 ? from : first;
 			if (end > from && end != INT64_MAX)
 				left += (uint64_t)(end - from);
 		}
-	co->records_total = co->live ? 0 : left;
+	co->records_total = co->endless ? 0 : left;
 	/* A run that was cut off after its last record but before it closed its windows still has that to do. */
-	co->consumed =
-		co->restored.found && !co->live && left == 0 && (co->settings.end_of_input_keep || !windows_open(co));
+	co->consumed = co->restored.found && !co->endless && left == 0 &&
+		       (co->settings.end_of_input_keep || !windows_open(co));
 }
 
 static enum weir_err build_feed(struct weir_core *co, int64_t (*now_us)(void), struct weir_diag **dg)
@@ -458,6 +541,8 @@ static enum weir_err build_feed(struct weir_core *co, int64_t (*now_us)(void), s
 				    .idle_ms = st->idle_ms,
 				    .idle_wall = st->idle_advance_wall,
 				    .live = co->live,
+				    .endless = co->endless,
+				    .owned = co->owned,
 				    .keep_windows = st->end_of_input_keep,
 				    .epochs_in_flight = st->epochs_in_flight,
 				    .rate = st->scan_rate,
@@ -482,8 +567,8 @@ static uint32_t partition_by_key(const void *key, size_t bytes)
 	return weir_murmur2(key, bytes) & 0x7fffffff;
 }
 
-enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log, void *ctx, int64_t (*now_us)(void),
-			      struct weir_diag **dg)
+enum weir_err weir_core_open(struct weir_core *co, weir_core_open_log *open_log, void *ctx, int64_t (*now_us)(void),
+			     struct weir_diag **dg)
 {
 	co->now_us = now_us;
 	struct weir_plan *pl = co->plan;
@@ -501,12 +586,8 @@ enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log
 		}
 	}
 	enum weir_err err = weir_plan_bind(pl, counts, co->settings.slots, dg);
-	const char *home = NULL;
-	if (err == WEIR_OK)
-		err = find_home(co, &home, dg);
-	co->home = home;
-	if (err == WEIR_OK && home)
-		err = open_log(ctx, home, co->app, &co->log, dg);
+	if (err == WEIR_OK && co->home)
+		err = open_log(ctx, co->home, co->app, &co->log, dg);
 	if (err == WEIR_OK)
 		err = open_outputs(co, dg);
 	if (err == WEIR_OK)
@@ -514,14 +595,40 @@ enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log
 	if (err != WEIR_OK)
 		return err;
 	name_inputs(co);
-	err = build_workers(co, dg);
-	if (err != WEIR_OK)
-		return err;
 	co->restored.offset = weir_mem_take(&co->mem, (pl->partition_count + 1) * sizeof(int64_t));
 	co->restored.time = weir_mem_take(&co->mem, (pl->partition_count + 1) * sizeof(int64_t));
 	co->restored.schema_missing = weir_mem_take(&co->mem, pl->stage_count + 1);
-	for (uint32_t p = 0; p < pl->partition_count; p++)
-		co->restored.offset[p] = -1;
+	if (co->input)
+		co->owned = weir_mem_take(&co->mem, pl->partition_count + 1);
+	return WEIR_OK;
+}
+
+/* What the group gave us, and the start of restored slate. */
+static void take_assignment(struct weir_core *co)
+{
+	const struct weir_plan *pl = co->plan;
+	struct weir_restored *rs = &co->restored;
+	for (uint32_t s = 0; s < pl->scan_count; s++)
+		for (uint32_t p = 0; co->owned && p < pl->scans[s].partition_count; p++)
+			co->owned[pl->scans[s].partition_base + p] =
+				!weir_source_is_kafka(co, s) || weir_kafka_input_owned(co->input, co->kafka_scan[s], p);
+	*rs = (struct weir_restored){
+		.offset = rs->offset, .time = rs->time, .schema_missing = rs->schema_missing, .epoch = 0};
+	memset(rs->schema_missing, 0, pl->stage_count + 1);
+	for (uint32_t p = 0; p < pl->partition_count; p++) {
+		rs->offset[p] = -1;
+		rs->time[p] = WEIR_TIME_UNSET;
+	}
+}
+
+enum weir_err weir_core_begin(struct weir_core *co, struct weir_diag **dg)
+{
+	struct weir_plan *pl = co->plan;
+	co->begun = true;
+	take_assignment(co);
+	enum weir_err err = build_workers(co, dg);
+	if (err != WEIR_OK)
+		return err;
 	co->sncf = (struct weir_snapshot_conf){.plan = pl,
 					       .outputs = co->outputs,
 					       .output_count = co->output_count,
@@ -530,6 +637,7 @@ enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log
 					       .state_topic = co->state_topic,
 					       .changelog_partitions = co->changelog_partitions,
 					       .inputs = co->inputs,
+					       .owned = co->owned,
 					       .workers = co->workers,
 					       .worker_count = co->worker_count,
 					       .partition_by_key = partition_by_key,
@@ -541,36 +649,110 @@ enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log
 	err = weir_snapshot_create(&co->snapshot, &co->sncf, dg);
 	if (err == WEIR_OK)
 		err = weir_park_init(weir_snapshot_park(co->snapshot), co->threads);
+	char *arguments = NULL;
+	if (asprintf(&arguments, co->home_kafka ? "%s -b %s" : "%s %s", co->app, co->home ? co->home : "") < 0)
+		return weir_diag_set(dg, WEIR_E_NOMEM, "no memory to restore");
 	if (err == WEIR_OK && co->log)
-		err = weir_restore(&co->sncf, weir_mem_printf(&co->mem, "%s %s", co->app, home), &co->restored, dg);
-	if (err == WEIR_OK && co->log && !co->restored.found && co->log->ops->epoch(co->log) > 0)
+		err = weir_restore(&co->sncf, arguments, &co->restored, dg);
+	if (err == WEIR_OK && co->log && !co->restored.found && !co->home_kafka && co->log->ops->epoch(co->log) > 0)
 		err = weir_diag_set(dg, WEIR_E_CONF,
 				    "application %s has run here before with states of other names than this query's "
-				    "(%s): its results would come again. To start over: weir reset %s %s --execute",
-				    co->app, pl->stage_count ? pl->stages[0].name : "none", co->app, home);
+				    "(%s): its results would come again. To start over: weir reset %s --execute",
+				    co->app, pl->stage_count ? pl->stages[0].name : "none", arguments);
+	free(arguments);
+	if (err == WEIR_OK && co->home_kafka && co->input)
+		err = weir_core_check_group(co, dg);
 	if (err == WEIR_OK)
 		err = start_new_partitions(co, dg);
 	if (err != WEIR_OK)
 		return err;
+	co->restored.epoch = co->epoch > co->restored.epoch ? co->epoch : co->restored.epoch;
 	count_input(co, co->restored.offset);
 	if (co->log && !co->consumed)
 		err = weir_schema_write(&co->sncf, &co->restored, dg);
-	return err == WEIR_OK ? build_feed(co, now_us, dg) : err;
+	return err == WEIR_OK ? build_feed(co, co->now_us, dg) : err;
 }
 
-void weir_core_fini(struct weir_core *co)
+void weir_core_end(struct weir_core *co)
 {
+	if (!co->begun)
+		return;
+	struct weir_stats now;
+	weir_core_stats(co, &now);
+	co->past = now;
+	if (co->feed && weir_feed_epoch(co->feed) > co->epoch)
+		co->epoch = weir_feed_epoch(co->feed);
 	weir_feed_destroy(co->feed);
 	weir_snapshot_destroy(co->snapshot);
 	for (uint32_t w = 0; co->workers && w < co->worker_count; w++)
 		weir_worker_destroy(co->workers[w]);
 	free(co->workers);
 	weir_routes_fini(&co->routes);
+	co->feed = NULL;
+	co->snapshot = NULL;
+	co->workers = NULL;
+	co->begun = false;
+}
+
+enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log, void *ctx, int64_t (*now_us)(void),
+			      struct weir_diag **dg)
+{
+	enum weir_err err = weir_core_find_home(co, dg);
+	if (err == WEIR_OK)
+		err = weir_core_open(co, open_log, ctx, now_us, dg);
+	return err == WEIR_OK ? weir_core_begin(co, dg) : err;
+}
+
+enum weir_err weir_core_check_group(struct weir_core *co, struct weir_diag **dg)
+{
+	const struct weir_plan *pl = co->plan;
+	int64_t **offset = weir_xcalloc(pl->scan_count + 1, sizeof *offset);
+	uint64_t **epoch = weir_xcalloc(pl->scan_count + 1, sizeof *epoch);
+	for (uint32_t s = 0; s < pl->scan_count; s++) {
+		if (!weir_source_is_kafka(co, s))
+			continue;
+		offset[co->kafka_scan[s]] = weir_xcalloc(pl->scans[s].partition_count + 1, sizeof **offset);
+		epoch[co->kafka_scan[s]] = weir_xcalloc(pl->scans[s].partition_count + 1, sizeof **epoch);
+	}
+	enum weir_err err = weir_kafka_input_committed(co->input, offset, epoch, dg);
+	for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++)
+		for (uint32_t p = 0; p < pl->scans[s].partition_count && weir_source_is_kafka(co, s); p++) {
+			uint32_t at = pl->scans[s].partition_base + p;
+			int64_t committed = offset[co->kafka_scan[s]][p];
+			if (!co->owned[at] || committed < 0 || co->restored.offset[at] == committed)
+				continue;
+			if (co->restored.offset[at] < 0) { /* no marker: what the group says is where it goes on */
+				co->restored.offset[at] = committed;
+				continue;
+			}
+			err = weir_diag_set(
+				dg, WEIR_E_CONF,
+				"%s-%u: the group %s stands at offset %lld, but the state was kept at %lld: "
+				"somebody moved the group alone. Put it back, or start both over: weir "
+				"reset %s -b %s --execute",
+				co->inputs[at].topic, co->inputs[at].partition, co->app, (long long)committed,
+				(long long)co->restored.offset[at], co->app, co->home);
+			break;
+		}
+	for (uint32_t s = 0; s < pl->scan_count; s++) {
+		free(offset[s]);
+		free(epoch[s]);
+	}
+	free(offset);
+	free(epoch);
+	return err;
+}
+
+void weir_core_fini(struct weir_core *co)
+{
+	weir_core_end(co);
 	if (co->log)
 		co->log->ops->close(co->log);
 	for (uint32_t s = 0; co->streams && s < co->plan->scan_count; s++)
 		if (co->streams[s])
 			co->streams[s]->ops->close(co->streams[s]);
+	weir_kafka_input_close(co->input);
+	free(co->kafka_scan);
 	free(co->streams);
 	free(co->recorded);
 	free(co->warned);
@@ -606,22 +788,23 @@ void weir_core_source_warnings(struct weir_core *co)
 
 void weir_core_stats(const struct weir_core *co, struct weir_stats *out)
 {
-	memset(out, 0, sizeof *out);
+	*out = co->past;
+	out->state_entries = out->state_bytes = out->memory_bytes = 0;
 	if (!co->feed)
 		return;
 	const struct weir_snapshot_stats *st = weir_snapshot_stats(co->snapshot);
-	out->records_read = weir_feed_records(co->feed);
-	out->bytes_read = weir_feed_bytes(co->feed);
-	out->records_applied = atomic_load_explicit(&st->applied, memory_order_relaxed);
-	out->records_late = atomic_load_explicit(&st->late, memory_order_relaxed);
-	out->late_windows = atomic_load_explicit(&st->late_windows, memory_order_relaxed);
-	out->records_rejected = atomic_load_explicit(&st->rejected, memory_order_relaxed);
-	out->records_filtered = atomic_load_explicit(&st->filtered, memory_order_relaxed);
-	out->results_written = atomic_load_explicit(&st->results, memory_order_relaxed);
-	out->windows_closed = atomic_load_explicit(&st->windows, memory_order_relaxed);
-	out->aggregate_errors = atomic_load_explicit(&st->agg_errors, memory_order_relaxed);
-	out->times_implausible = atomic_load_explicit(&st->implausible, memory_order_relaxed);
-	out->epochs_committed = atomic_load_explicit(&st->epochs, memory_order_relaxed);
+	out->records_read += weir_feed_records(co->feed);
+	out->bytes_read += weir_feed_bytes(co->feed);
+	out->records_applied += atomic_load_explicit(&st->applied, memory_order_relaxed);
+	out->records_late += atomic_load_explicit(&st->late, memory_order_relaxed);
+	out->late_windows += atomic_load_explicit(&st->late_windows, memory_order_relaxed);
+	out->records_rejected += atomic_load_explicit(&st->rejected, memory_order_relaxed);
+	out->records_filtered += atomic_load_explicit(&st->filtered, memory_order_relaxed);
+	out->results_written += atomic_load_explicit(&st->results, memory_order_relaxed);
+	out->windows_closed += atomic_load_explicit(&st->windows, memory_order_relaxed);
+	out->aggregate_errors += atomic_load_explicit(&st->agg_errors, memory_order_relaxed);
+	out->times_implausible += atomic_load_explicit(&st->implausible, memory_order_relaxed);
+	out->epochs_committed += atomic_load_explicit(&st->epochs, memory_order_relaxed);
 	out->state_entries = atomic_load_explicit(&st->state_entries, memory_order_relaxed);
 	out->state_bytes = atomic_load_explicit(&st->state_bytes, memory_order_relaxed);
 	out->records_total = co->records_total;

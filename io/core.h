@@ -1,11 +1,17 @@
 /* core.h: one engine's parts wired together, without threads: streams, log, workers, snapshotter, feed. io/engine.c
- * runs it on threads, io/driver.c on one thread with topics in memory. @thread init for building and freeing */
+ * runs it on threads, io/driver.c on one thread with topics in memory. @thread init for building and freeing
+ *
+ *   plan -> open (streams are there; log, topics) -> { begin (slots restored, feed) -> run -> end } ... -> fini
+ *
+ * begin to end is one assignment: the whole of a run but for a member of a consumer group, which goes through it again
+ * whenever the group gives it other partitions. */
 #ifndef WEIR_IO_CORE_H
 #define WEIR_IO_CORE_H
 
 #include "checkpoint/restore.h"
 #include "io/conf.h"
 #include "io/feed.h"
+#include "io/kafka/log.h"
 
 struct weir_core {
 	struct weir_topology *tp; /* owned: the plan lives in its memory */
@@ -41,7 +47,15 @@ struct weir_core {
 	void *text_ctx;
 	void (*log_line)(void *ctx, int level, const char *text);
 	void *log_ctx;
-	const char *home; /* the folder of markers and changelogs; NULL: nothing is kept */
+	const char *home;               /* the folder (or brokers) of markers and changelogs; NULL: nothing is kept */
+	bool home_kafka;                /* home names brokers */
+	struct weir_kafka_input *input; /* owned; all Kafka scans read through it; NULL: none */
+	uint32_t *kafka_scan;           /* per scan on brokers: its number in input */
+	bool *owned;                    /* per global partition: this assignment has it; NULL: all of them */
+	bool endless;                   /* some input has no bound (live ones may have) */
+	bool begun;
+	uint64_t epoch;         /* the largest this engine has made or found */
+	struct weir_stats past; /* of assignments before this one */
 	int64_t (*now_us)(void);
 	int64_t note_since_us; /* @writer snap: the current minute of lines about rejected records */
 	uint32_t note_lines;
@@ -64,9 +78,22 @@ struct weir_core_topic {
 /* Opens the log of a folder; the driver gives one in memory. */
 typedef enum weir_err weir_core_open_log(void *ctx, const char *home, const char *app, struct weir_log **out,
 					 struct weir_diag **dg);
-/* With core->streams and plan set: binds the plan, opens log and topics, builds workers, restores, builds the feed. */
+/* Whether any scan or sink lies on brokers; settings.bootstrap_servers is theirs then. WEIR_E_CONF: on two clusters. */
+WEIR_MUST_CHECK enum weir_err weir_core_find_brokers(struct weir_core *co, bool *any, struct weir_diag **dg);
+/* Whether the sinks (or state.home) put markers and changelogs on brokers: co->home and home_kafka are set. */
+WEIR_MUST_CHECK enum weir_err weir_core_find_home(struct weir_core *co, struct weir_diag **dg);
+/* With core->streams and plan set, and home found: binds the plan, opens log and topics. */
+WEIR_MUST_CHECK enum weir_err weir_core_open(struct weir_core *co, weir_core_open_log *open_log, void *ctx,
+					     int64_t (*now_us)(void), struct weir_diag **dg);
+/* find_home, open and begin in one: for what has no group. */
 WEIR_MUST_CHECK enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log, void *ctx,
 					      int64_t (*now_us)(void), struct weir_diag **dg);
+/* Builds workers, restores what core->owned names, builds the feed. */
+WEIR_MUST_CHECK enum weir_err weir_core_begin(struct weir_core *co, struct weir_diag **dg);
+/* Undoes begin: slots are dropped; what was committed stands. Also after a begin that failed. */
+void weir_core_end(struct weir_core *co);
+/* The owned partitions whose committed group offset is not where the state stands: somebody moved the group alone. */
+WEIR_MUST_CHECK enum weir_err weir_core_check_group(struct weir_core *co, struct weir_diag **dg);
 void weir_core_fini(struct weir_core *co);
 void weir_core_log(const struct weir_core *co, int level, const char *fmt, ...) WEIR_PRINTF(3, 4);
 /* Logs what the recorded sources had to say since the last call (torn ends, open transactions, damage passed over). */
@@ -75,9 +102,15 @@ void weir_core_source_warnings(struct weir_core *co);
 void weir_core_print_frame(struct weir_core *co, bool head, uint64_t rows);
 void weir_core_stats(const struct weir_core *co, struct weir_stats *out);
 
-/* streams.c: opens the source of scan s as its table's connector says; *live: it has no end. */
+/* streams.c: opens the source of scan s as its table's connector says; *live: it has no end. Scans on brokers are
+ * opened together by weir_kafka_sources_open. */
 WEIR_MUST_CHECK enum weir_err weir_source_open(struct weir_stream_log **out, const struct weir_core *co, uint32_t scan,
 					       bool *live, struct weir_diag **dg);
+/* Whether scan s reads from brokers. */
+bool weir_source_is_kafka(const struct weir_core *co, uint32_t scan);
+/* Opens core->input and the streams of all scans on brokers, if there are any. stop gives up waiting. */
+WEIR_MUST_CHECK enum weir_err weir_kafka_sources_open(struct weir_core *co, const _Atomic bool *stop,
+						      struct weir_diag **dg);
 /* Folder of a table on recorded topics: its path, or what brokers=file:DIR says; NULL if it has none. */
 const char *weir_table_folder(const struct weir_core *co, const struct weir_table_def *def);
 

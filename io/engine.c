@@ -1,5 +1,9 @@
 /* engine.c: weir_engine_*: the threads of a run. The only file that starts threads of weir's own: the caller's thread
- * is io, one thread per worker, one snapshotter. Each loop is: step; nothing moved for 20 us: sleep until woken. */
+ * is io, one thread per worker, one snapshotter. Each loop is: step; nothing moved for 20 us: sleep until woken.
+ *
+ * A run on recorded topics is one session of these threads. A member of a consumer group has a session for each
+ * assignment: given partitions it restores and starts the threads; asked for them back it drains, commits, ends the
+ * threads and answers the group. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -21,14 +25,18 @@ struct engine_thread {
 
 struct weir_engine {
 	struct weir_core core;
-	_Atomic int stops;  /* how often weir_engine_stop was called */
-	_Atomic bool abort; /* threads leave at once */
+	_Atomic int stops;       /* how often weir_engine_stop was called */
+	_Atomic bool stop_asked; /* the same, for waits on brokers */
+	_Atomic bool abort;      /* threads of this session leave at once */
 	_Atomic bool snap_failed;
 	struct weir_diag *snap_diag; /* @writer snap, read after join */
 	enum weir_err snap_err;
 	struct engine_thread *threads; /* workers, then snap */
 	int64_t start_us;
 	_Atomic int64_t end_us;
+	bool kafka;                       /* some table lies on brokers: everything is opened by run */
+	pthread_mutex_t gate;             /* a session's end against readers of statistics; no record passes it */
+	_Atomic(struct weir_feed *) feed; /* of the session, for the signal handler */
 };
 
 static int64_t now_us(void)
@@ -38,11 +46,52 @@ static int64_t now_us(void)
 	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
+static void say(void *ctx, int level, const char *text)
+{
+	weir_core_log(ctx, level, "%s", text);
+}
+
 static enum weir_err open_log(void *ctx, const char *home, const char *app, struct weir_log **out,
 			      struct weir_diag **dg)
 {
-	(void)ctx;
-	return weir_recorded_log_open(out, home, app, dg);
+	struct weir_engine *en = ctx;
+	struct weir_core *co = &en->core;
+	if (!co->home_kafka)
+		return weir_recorded_log_open(out, home, app, dg);
+	struct weir_kafka_log_spec spec = {.app = app,
+					   .guarantee = co->settings.guarantee,
+					   .stateless = co->plan->stage_count == 0,
+					   .input = co->input,
+					   .commit_ms = co->settings.commit_ms,
+					   .broker_wait_ms =
+						   co->settings.broker_wait_ms ? co->settings.broker_wait_ms : -1,
+					   .stop = &en->stop_asked};
+	struct weir_kafka_log lg = {say, co};
+	return weir_kafka_log_open(out, co->cf, &spec, &lg, dg);
+}
+
+/* Sources, log and topics. */
+static enum weir_err open_all(struct weir_engine *en, struct weir_diag **dg)
+{
+	struct weir_core *co = &en->core;
+	enum weir_err err = WEIR_OK;
+	co->streams = weir_xcalloc(co->plan->scan_count + 1, sizeof *co->streams);
+	co->recorded = weir_xcalloc(co->plan->scan_count + 1, sizeof *co->recorded);
+	co->warned = weir_xcalloc(co->plan->scan_count + 1, sizeof *co->warned);
+	co->kafka_scan = weir_xcalloc(co->plan->scan_count + 1, sizeof *co->kafka_scan);
+	for (uint32_t s = 0; err == WEIR_OK && s < co->plan->scan_count; s++) {
+		bool live;
+		if (weir_source_is_kafka(co, s))
+			continue;
+		err = weir_source_open(&co->streams[s], co, s, &live, dg);
+		co->live |= live;
+		co->endless |= live;
+		enum weir_connector c = co->plan->scans[s].table->options.connector;
+		co->recorded[s] = c != WEIR_CONNECTOR_DATAGEN && c != WEIR_CONNECTOR_FILESYSTEM && err == WEIR_OK;
+	}
+	if (err == WEIR_OK && en->kafka)
+		err = weir_kafka_sources_open(co, &en->stop_asked, dg);
+	return err == WEIR_OK ? weir_core_open(co, open_log, en, now_us, dg) : err;
 }
 
 enum weir_err weir_engine_create(struct weir_engine **out, struct weir_topology *tp, struct weir_conf *cf,
@@ -56,22 +105,18 @@ enum weir_err weir_engine_create(struct weir_engine **out, struct weir_topology 
 	}
 	struct weir_diag *dg = NULL;
 	struct weir_core *co = &en->core;
+	pthread_mutex_init(&en->gate, NULL);
 	co->threads = true;
 	enum weir_err err = weir_core_plan(co, tp, cf, &dg);
-	if (err == WEIR_OK) {
-		co->streams = weir_xcalloc(co->plan->scan_count + 1, sizeof *co->streams);
-		co->recorded = weir_xcalloc(co->plan->scan_count + 1, sizeof *co->recorded);
-		co->warned = weir_xcalloc(co->plan->scan_count + 1, sizeof *co->warned);
-	}
-	for (uint32_t s = 0; err == WEIR_OK && s < co->plan->scan_count; s++) {
-		bool live;
-		err = weir_source_open(&co->streams[s], co, s, &live, &dg);
-		co->live |= live;
-		enum weir_connector c = co->plan->scans[s].table->options.connector;
-		co->recorded[s] = c != WEIR_CONNECTOR_DATAGEN && c != WEIR_CONNECTOR_FILESYSTEM && err == WEIR_OK;
-	}
 	if (err == WEIR_OK)
-		err = weir_core_build(co, open_log, NULL, now_us, &dg);
+		err = weir_core_find_brokers(co, &en->kafka, &dg);
+	if (err == WEIR_OK)
+		err = weir_core_find_home(co, &dg);
+	if (err == WEIR_OK && !en->kafka) {
+		err = open_all(en, &dg);
+		if (err == WEIR_OK)
+			err = weir_core_begin(co, &dg);
+	}
 	if (err != WEIR_OK) {
 		weir_engine_destroy(en);
 		if (diag)
@@ -91,6 +136,7 @@ void weir_engine_destroy(struct weir_engine *en)
 	weir_core_fini(&en->core);
 	weir_diag_destroy(en->snap_diag);
 	free(en->threads);
+	pthread_mutex_destroy(&en->gate);
 	free(en);
 }
 
@@ -113,20 +159,25 @@ const char *weir_engine_app(const struct weir_engine *en)
 
 void weir_engine_stop(struct weir_engine *en)
 {
-	/* A signal handler may be here: two atomic stores and an eventfd write, nothing else. */
+	/* A signal handler may be here: atomic stores and an eventfd write, nothing else. */
 	if (atomic_fetch_add_explicit(&en->stops, 1, memory_order_relaxed) > 0)
 		atomic_store_explicit(&en->abort, true, memory_order_relaxed);
-	if (en->core.feed) {
+	atomic_store_explicit(&en->stop_asked, true, memory_order_relaxed);
+	struct weir_feed *fd = atomic_load_explicit(&en->feed, memory_order_acquire);
+	if (fd) {
 		int saved = errno;
-		weir_feed_stop(en->core.feed);
-		weir_park_wake(weir_feed_park(en->core.feed));
+		weir_feed_stop(fd);
+		weir_park_wake(weir_feed_park(fd));
 		errno = saved;
 	}
 }
 
 void weir_engine_stats(const struct weir_engine *en, struct weir_stats *out)
 {
+	pthread_mutex_t *gate = (pthread_mutex_t *)&en->gate; /* the statistics do not change */
+	pthread_mutex_lock(gate);
 	weir_core_stats(&en->core, out);
+	pthread_mutex_unlock(gate);
 	int64_t end = atomic_load_explicit(&en->end_us, memory_order_relaxed);
 	out->seconds = en->start_us ? (double)((end ? end : now_us()) - en->start_us) / 1e6 : 0;
 }
@@ -262,13 +313,38 @@ static void join_threads(struct weir_engine *en)
 							 : weir_snapshot_park(en->core.snapshot));
 		pthread_join(en->threads[i].id, NULL);
 	}
+	free(en->threads);
+	en->threads = NULL;
+}
+
+/* Looks where the group stands: partitions asked back end the session at an order point, lost ones at once. The
+ * streams serve the consumer whenever they are asked for records; while memory or rings hold the feed back, this does.
+ */
+static enum weir_err follow_group(struct weir_engine *en, int64_t *serve_us, struct weir_diag **dg)
+{
+	enum { SERVE_US = 500000 };
+	struct weir_kafka_input *in = en->core.input;
+	enum weir_kafka_group_state state = weir_kafka_input_state(in);
+	int64_t now = now_us();
+	if (now - *serve_us > SERVE_US) {
+		*serve_us = now;
+		enum weir_err err = weir_kafka_input_serve(in, 0, &state, dg);
+		if (err != WEIR_OK)
+			return err;
+	}
+	if (state == WEIR_GROUP_REVOKED)
+		weir_feed_stop(en->core.feed);
+	else if (state == WEIR_GROUP_LOST)
+		return weir_diag_set(dg, WEIR_E_FENCED,
+				     "the group took the partitions back before they were committed");
+	return WEIR_OK;
 }
 
 static enum weir_err io_loop(struct weir_engine *en, struct weir_diag **dg)
 {
 	struct weir_feed *fd = en->core.feed;
 	struct weir_park *pk = weir_feed_park(fd);
-	int64_t idle = 0;
+	int64_t idle = 0, serve_us = 0;
 	while (!weir_feed_done(fd)) {
 		bool moved;
 		int wait_ms;
@@ -277,7 +353,9 @@ static enum weir_err io_loop(struct weir_engine *en, struct weir_diag **dg)
 		if (aborted(en))
 			return weir_diag_set(dg, WEIR_E_STOPPED,
 					     "stopped by a second signal: what was not committed is given up");
-		enum weir_err err = weir_feed_step(fd, &moved, &wait_ms, dg);
+		enum weir_err err = en->core.input ? follow_group(en, &serve_us, dg) : WEIR_OK;
+		if (err == WEIR_OK)
+			err = weir_feed_step(fd, &moved, &wait_ms, dg);
 		weir_reader_quiescent();
 		if (err != WEIR_OK)
 			return err;
@@ -304,20 +382,33 @@ static enum weir_err io_loop(struct weir_engine *en, struct weir_diag **dg)
 	return weir_feed_result(fd, dg);
 }
 
-enum weir_err weir_engine_run(struct weir_engine *en, struct weir_diag **diag)
+/* The threads, from restored slots to the last order point. */
+static enum weir_err run_session(struct weir_engine *en, struct weir_diag **dg)
 {
-	struct weir_diag *dg = NULL;
 	struct weir_core *co = &en->core;
-	for (uint32_t i = 0; i < weir_conf_warning_count(co->cf); i++)
-		weir_core_log(co, 4, "%s", weir_conf_warning(co->cf, i));
-	weir_core_source_warnings(co);
-	if (co->consumed) {
-		weir_core_log(
-			co, 5,
-			"the input of %s is wholly consumed: nothing to do. To start over: weir reset %s %s --execute",
-			co->app, co->app, co->home ? co->home : "DIR");
-		return WEIR_OK;
+	atomic_store_explicit(&en->feed, co->feed, memory_order_release);
+	if (atomic_load_explicit(&en->stop_asked, memory_order_relaxed))
+		weir_feed_stop(co->feed); /* asked before there was a feed */
+	enum weir_err err = start_threads(en, dg);
+	if (err == WEIR_OK) {
+		weir_reader_register(); /* io routes batches by the slot map */
+		err = io_loop(en, dg);
+		weir_reader_unregister();
 	}
+	join_threads(en);
+	atomic_store_explicit(&en->feed, NULL, memory_order_release);
+	weir_core_source_warnings(co);
+	if (en->snap_err != WEIR_OK && (err == WEIR_OK || err == WEIR_E_STOPPED || err == WEIR_E_FENCED)) {
+		weir_diag_destroy(*dg);
+		err = en->snap_err;
+		*dg = en->snap_diag;
+		en->snap_diag = NULL;
+	}
+	return err;
+}
+
+static void say_resumed(const struct weir_core *co)
+{
 	if (co->restored.found)
 		weir_core_log(co, 5, "resuming at epoch %llu, after %llu records",
 			      (unsigned long long)co->restored.epoch, (unsigned long long)co->restored.records);
@@ -325,25 +416,153 @@ enum weir_err weir_engine_run(struct weir_engine *en, struct weir_diag **diag)
 		if (co->restored.schema_missing[s])
 			weir_core_log(co, 4, "state %s is new: it begins with what is read from here on",
 				      co->plan->stages[s].name);
-	weir_core_print_frame(co, true, 0);
+}
+
+static void say_consumed(const struct weir_core *co)
+{
+	weir_core_log(co, 5,
+		      "the input of %s is wholly consumed: nothing to do. To start over: weir reset %s %s%s --execute",
+		      co->app, co->app, co->home_kafka ? "-b " : "", co->home ? co->home : "DIR");
+}
+
+/* ---- a member of a group ---- */
+
+/* Waits for an assignment; *given false: stopped meanwhile. */
+static enum weir_err wait_assigned(struct weir_engine *en, bool *given, struct weir_diag **dg)
+{
+	struct weir_kafka_input *in = en->core.input;
+	enum weir_kafka_group_state state = weir_kafka_input_state(in);
+	enum weir_err err = WEIR_OK;
+	*given = false;
+	while (err == WEIR_OK && !*given) {
+		if (atomic_load_explicit(&en->stop_asked, memory_order_relaxed))
+			return WEIR_OK;
+		if (state == WEIR_GROUP_ASSIGNED)
+			*given = true;
+		else if (state == WEIR_GROUP_REVOKED || state == WEIR_GROUP_LOST)
+			err = weir_kafka_input_release(in, dg);
+		if (err == WEIR_OK && !*given)
+			err = weir_kafka_input_serve(in, 100, &state, dg);
+	}
+	return err;
+}
+
+/* A local exchange keeps all slots in one process, so it needs all partitions. */
+static enum weir_err check_alone(const struct weir_core *co, bool *all, struct weir_diag **dg)
+{
+	uint32_t owned = 0;
+	for (uint32_t s = 0; s < co->plan->scan_count; s++)
+		for (uint32_t p = 0; p < co->plan->scans[s].partition_count; p++)
+			owned +=
+				!weir_source_is_kafka(co, s) || weir_kafka_input_owned(co->input, co->kafka_scan[s], p);
+	*all = owned == co->plan->partition_count;
+	bool local = false;
+	for (uint32_t s = 0; s < co->plan->stage_count; s++)
+		local |= co->plan->stages[s].exchange != WEIR_EXCHANGE_DIRECT;
+	if (*all || !local)
+		return WEIR_OK;
+	return weir_diag_set(
+		dg, WEIR_E_CONF,
+		"group %s has other members, and this query re-keys within one process (exchange=local): it "
+		"was given %u of %u partitions. Stop the others, or give it another application.id",
+		co->app, owned, co->plan->partition_count);
+}
+
+/* One assignment: restore, run, commit, give back. *again: another will come. */
+static enum weir_err run_assignment(struct weir_engine *en, bool first, bool *again, struct weir_diag **dg)
+{
+	struct weir_core *co = &en->core;
+	bool all;
+	*again = false;
+	enum weir_err err = check_alone(co, &all, dg);
+	if (err != WEIR_OK) {
+		if (first)
+			return err;
+		weir_core_log(co, 4, "%s", weir_diag_text(*dg));
+		weir_diag_destroy(*dg);
+		*dg = NULL;
+		*again = true;
+		return WEIR_OK; /* waits for the next assignment */
+	}
+	err = weir_core_begin(co, dg);
+	if (err == WEIR_OK && first)
+		say_resumed(co);
+	if (err == WEIR_OK && co->consumed && first)
+		say_consumed(co);
+	if (err == WEIR_OK && co->consumed)
+		return WEIR_OK;
+	if (err == WEIR_OK)
+		err = weir_kafka_input_begin(co->input, dg);
+	if (err == WEIR_OK)
+		err = run_session(en, dg);
+	pthread_mutex_lock(&en->gate);
+	weir_core_end(co);
+	pthread_mutex_unlock(&en->gate);
+	bool fenced = err == WEIR_E_FENCED;
+	if (fenced && atomic_load_explicit(&en->stops, memory_order_relaxed) == 0) {
+		weir_core_log(co, 4, "%s: joining again", weir_diag_text(*dg));
+		weir_diag_destroy(*dg);
+		*dg = NULL;
+		err = co->log && co->log->ops->drop ? co->log->ops->drop(co->log, dg) : WEIR_OK;
+		if (err == WEIR_OK)
+			err = weir_kafka_input_state(co->input) == WEIR_GROUP_RUNNING
+				      ? weir_kafka_input_rejoin(co->input, dg)
+				      : weir_kafka_input_release(co->input, dg);
+		en->snap_err = WEIR_OK;
+		atomic_store_explicit(&en->snap_failed, false, memory_order_relaxed);
+		atomic_store_explicit(&en->abort, false, memory_order_relaxed);
+		*again = true;
+		return err;
+	}
+	if (err != WEIR_OK || atomic_load_explicit(&en->stop_asked, memory_order_relaxed))
+		return err;
+	atomic_store_explicit(&en->abort, false, memory_order_relaxed);
+	*again = weir_kafka_input_state(co->input) == WEIR_GROUP_REVOKED;
+	return *again ? weir_kafka_input_release(co->input, dg) : WEIR_OK;
+}
+
+static enum weir_err run_group(struct weir_engine *en, struct weir_diag **dg)
+{
+	enum weir_err err = weir_kafka_input_join(en->core.input, dg);
+	bool again = true;
+	for (bool first = true; err == WEIR_OK && again; first = false) {
+		bool given;
+		err = wait_assigned(en, &given, dg);
+		if (err != WEIR_OK || !given)
+			break;
+		err = run_assignment(en, first, &again, dg);
+	}
+	return err;
+}
+
+enum weir_err weir_engine_run(struct weir_engine *en, struct weir_diag **diag)
+{
+	struct weir_diag *dg = NULL;
+	struct weir_core *co = &en->core;
+	enum weir_err err = WEIR_OK;
+	for (uint32_t i = 0; i < weir_conf_warning_count(co->cf); i++)
+		weir_core_log(co, 4, "%s", weir_conf_warning(co->cf, i));
+	if (en->kafka) {
+		err = open_all(en, &dg);
+		if (err == WEIR_OK && !co->input)
+			err = weir_core_begin(co, &dg);
+	}
+	if (err == WEIR_OK)
+		weir_core_source_warnings(co);
+	if (err == WEIR_OK && !co->input && co->consumed) {
+		say_consumed(co);
+		return WEIR_OK;
+	}
+	if (err == WEIR_OK && !co->input)
+		say_resumed(co);
+	if (err == WEIR_OK)
+		weir_core_print_frame(co, true, 0);
 	en->start_us = now_us();
-	enum weir_err err = start_threads(en, &dg);
-	if (err == WEIR_OK) {
-		weir_reader_register(); /* io routes batches by the slot map */
-		err = io_loop(en, &dg);
-		weir_reader_unregister();
-	}
-	join_threads(en);
-	weir_core_source_warnings(co);
-	if (en->snap_err != WEIR_OK && (err == WEIR_OK || err == WEIR_E_STOPPED)) {
-		weir_diag_destroy(dg);
-		err = en->snap_err;
-		dg = en->snap_diag;
-		en->snap_diag = NULL;
-	}
+	if (err == WEIR_OK)
+		err = co->input ? run_group(en, &dg) : run_session(en, &dg);
 	atomic_store_explicit(&en->end_us, now_us(), memory_order_relaxed);
 	struct weir_stats st;
-	weir_core_stats(co, &st);
+	weir_engine_stats(en, &st);
 	if (err == WEIR_OK)
 		weir_core_print_frame(co, false, st.results_written);
 	if (diag)

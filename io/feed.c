@@ -309,6 +309,14 @@ static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_dia
 	for (uint32_t p = 0; p < fd->part_count; p++) {
 		struct partition *pt = &fd->part[p];
 		struct weir_stream_log *sl = fd->cf.streams[pt->scan];
+		if (WEIR_UNLIKELY(!pt->bound_told && fd->cf.owned && !fd->cf.owned[p])) {
+			/* Somebody else's: it holds nothing up here, and has no slots with anything in them. */
+			pt->poll = WEIR_POLL_BOUND;
+			pt->bound_told = true;
+			fd->bound_count++;
+			send_event(fd, p, WEIR_EVENT_BOUND);
+			return WEIR_OK;
+		}
 		if (!pt->peeked && !pt->bound_told) {
 			pt->poll = sl->ops->peek(sl, pt->number, &pt->first_ts, dg);
 			if (pt->poll == WEIR_POLL_ERROR)
@@ -515,7 +523,7 @@ static bool points(struct weir_feed *fd, bool *due)
 		fd->memory_stop = full && !stop;
 		return true;
 	}
-	if (!fd->current && fd->bound_count == fd->part_count && fd->part_count > 0)
+	if (!fd->current && !fd->cf.endless && fd->bound_count == fd->part_count && fd->part_count > 0)
 		return make_point(fd, true, true, !fd->cf.keep_windows, WEIR_TIME_UNSET);
 	*due = false;
 	return false;
@@ -638,6 +646,11 @@ enum weir_err weir_feed_result(const struct weir_feed *fd, struct weir_diag **dg
 			     "; everything up to here is committed. Give it more (-X memory.max=...) or shorter "
 			     "windows, then start again",
 			     name, entries, most, fd->cf.memory_max);
+}
+
+uint64_t weir_feed_epoch(const struct weir_feed *fd)
+{
+	return fd->epoch;
 }
 
 uint64_t weir_feed_records(const struct weir_feed *fd)

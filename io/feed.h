@@ -25,8 +25,10 @@ struct weir_feed_conf {
 	int64_t commit_records;              /* bounded: a barrier every so many records; 0: only at the end */
 	int64_t commit_ms, emit_ms, idle_ms; /* live */
 	bool idle_wall;                      /* idle.advance=wall: time goes on when every partition is idle */
-	bool live;                           /* some input is read without a bound */
-	bool keep_windows;                   /* end.of.input=keep */
+	bool live;                           /* some input is on brokers, or read without a bound */
+	bool endless;                        /* some input is read without a bound: reading never ends by itself */
+	const bool *owned; /* per global partition: read here; NULL: all. Others are as if at their bound */
+	bool keep_windows; /* end.of.input=keep */
 	uint32_t epochs_in_flight;
 	int64_t rate; /* records a second, 0: no limit */
 	uint64_t memory_max;
@@ -50,6 +52,8 @@ bool weir_feed_done(const struct weir_feed *fd);
 void weir_feed_point(struct weir_feed *fd, int64_t advance, bool barrier, bool last, bool close_all);
 /* Why the run ended early: WEIR_OK, or WEIR_E_STATE when state outgrew memory.max (dg says so). */
 enum weir_err weir_feed_result(const struct weir_feed *fd, struct weir_diag **dg);
+/* The last epoch it has begun to commit. After the threads have ended */
+uint64_t weir_feed_epoch(const struct weir_feed *fd);
 uint64_t weir_feed_records(const struct weir_feed *fd); /* read by this run. @thread any */
 uint64_t weir_feed_bytes(const struct weir_feed *fd);
 uint64_t weir_feed_memory(const struct weir_feed *fd); /* in flight now. @thread any */
