@@ -12,7 +12,9 @@
 #include "hotpath/core/batch.h"
 #include "hotpath/core/diag.h"
 
-enum weir_topic_kind { WEIR_TOPIC_RESULT, WEIR_TOPIC_CHANGELOG, WEIR_TOPIC_DEAD_LETTER };
+/* REPARTITION: rows between stages of one application; they travel with the changelog, whatever the guarantee, and are
+ * deleted once they are read and committed. */
+enum weir_topic_kind { WEIR_TOPIC_RESULT, WEIR_TOPIC_CHANGELOG, WEIR_TOPIC_DEAD_LETTER, WEIR_TOPIC_REPARTITION };
 
 /* One record to write. NULL data: a Kafka null. headers as in struct weir_record. */
 struct weir_out {

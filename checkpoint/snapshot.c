@@ -6,12 +6,20 @@
 #include <stdlib.h>
 
 #include "checkpoint/record.h"
+#include "hotpath/run/exchange.h"
 
 /* A chunk of some worker's bundle, for sorting. */
 struct chunk_ref {
 	const struct weir_chunk *c;
 	struct weir_bundle *b;
 	uint32_t index;
+};
+
+/* What the last time record said of an upstream slot. */
+struct upstream_told {
+	int64_t time;
+	bool told;
+	bool out;
 };
 
 struct weir_snapshot {
@@ -32,7 +40,9 @@ struct weir_snapshot {
 	uint32_t ref_capacity;
 	struct weir_commit_input *commit_inputs; /* room for every partition */
 	int64_t *part_time;
-	int64_t **task_time; /* per stage, slot: as of the last marker */
+	bool *part_out;
+	struct upstream_told **told; /* per repartition topic, upstream slot */
+	int64_t **task_time;         /* per stage, slot: as of the last marker */
 	struct weir_buf scratch_ends;
 	uint64_t windows;
 	uint64_t results_of_closed, errors_of_closed, agg_errors;
@@ -60,6 +70,10 @@ enum weir_err weir_snapshot_create(struct weir_snapshot **out, const struct weir
 	sn->rows_ready = weir_xcalloc(pl->stage_count + 1, sizeof *sn->rows_ready);
 	sn->commit_inputs = weir_xcalloc(pl->partition_count + 1, sizeof *sn->commit_inputs);
 	sn->part_time = weir_xcalloc(pl->partition_count + 1, sizeof *sn->part_time);
+	sn->part_out = weir_xcalloc(pl->partition_count + 1, sizeof *sn->part_out);
+	sn->told = weir_xcalloc(pl->repartition_count + 1, sizeof *sn->told);
+	for (uint32_t r = 0; r < pl->repartition_count; r++)
+		sn->told[r] = weir_xcalloc(pl->repartitions[r].upstream_count + 1, sizeof **sn->told);
 	sn->task_time = weir_xcalloc(pl->stage_count + 1, sizeof *sn->task_time);
 	uint32_t columns = 1;
 	for (uint32_t s = 0; s < pl->stage_count; s++)
@@ -106,6 +120,10 @@ void weir_snapshot_destroy(struct weir_snapshot *sn)
 	free(sn->in);
 	free(sn->bundles);
 	free(sn->part_time);
+	free(sn->part_out);
+	for (uint32_t r = 0; r < pl->repartition_count; r++)
+		free(sn->told[r]);
+	free(sn->told);
 	free(sn->commit_inputs);
 	free(sn->refs);
 	weir_buf_fini(&sn->results);
@@ -202,6 +220,9 @@ static enum weir_err put_closed(struct weir_snapshot *sn, const struct weir_chun
 		struct weir_sel all;
 		weir_sel_all(&all, rows->count);
 		sn->results.bytes = 0;
+		if (sn->cf.plan->sinks[sn->cf.plan->branches[c->branch].target].repartition >= 0)
+			weir_tail_exchange(tl, NULL, WEIR_TIME_UNSET,
+					   weir_plan_upstream(sn->cf.plan, c->branch, c->slot));
 		struct weir_tail_done done =
 			weir_tail_stream(tl, in, &all, rows->time, c->slot, &sn->scratch, &sn->results);
 		sn->results_of_closed += done.results;
@@ -357,6 +378,74 @@ static enum weir_err write_marker(struct weir_snapshot *sn, uint32_t stage, uint
 	return append(sn, sn->cf.state_topic[stage], p, key, n, &sn->frame, dg);
 }
 
+/* Whether slot `slot` of stage is one that this instance feeds. */
+static bool slot_owned(const struct weir_snapshot *sn, uint32_t stage, uint32_t slot)
+{
+	const struct weir_plan_stage *st = &sn->cf.plan->stages[stage];
+	if (!sn->cf.owned || st->exchange != WEIR_EXCHANGE_DIRECT)
+		return true;
+	const struct weir_plan_branch *br = &sn->cf.plan->branches[st->inputs[0]];
+	return sn->cf.owned[sn->cf.plan->scans[br->origin].partition_base + slot];
+}
+
+/* What of an input branch's upstream slots is ours goes into sn->frame, where it has moved since it was last told. */
+static bool list_times(struct weir_snapshot *sn, const struct weir_plan_repartition *rp, uint32_t input,
+		       struct upstream_told *told)
+{
+	const struct weir_plan *pl = sn->cf.plan;
+	const struct weir_plan_branch *br = &pl->branches[rp->inputs[input]];
+	bool any = false;
+	if (br->from == WEIR_FROM_SCAN) {
+		const struct weir_plan_scan *sc = &pl->scans[br->origin];
+		for (uint32_t p = 0; p < sc->partition_count; p++) {
+			uint32_t part = sc->partition_base + p;
+			struct upstream_told *to = &told[rp->base[input] + p];
+			if ((sn->cf.owned && !sn->cf.owned[part]) ||
+			    (to->told && to->time == sn->part_time[part] && to->out == sn->part_out[part]))
+				continue;
+			*to = (struct upstream_told){sn->part_time[part], true, sn->part_out[part]};
+			weir_exchange_time_put(&sn->frame, rp->base[input] + p, to->time, to->out);
+			any = true;
+		}
+		return any;
+	}
+	for (uint32_t w = 0; w < sn->cf.worker_count; w++)
+		for (uint32_t i = 0; i < sn->bundles[w]->mark_count; i++) {
+			const struct weir_slot_mark *m = &sn->bundles[w]->marks[i];
+			if (m->stage != br->origin || !slot_owned(sn, m->stage, m->slot))
+				continue;
+			struct upstream_told *to = &told[rp->base[input] + m->slot];
+			int64_t time = m->task_time == WEIR_TIME_UNSET ? WEIR_TIME_UNSET
+								       : m->task_time - pl->stages[m->stage].hold_ms;
+			if (to->told && to->time == time && to->out == m->out)
+				continue;
+			*to = (struct upstream_told){time, true, m->out};
+			weir_exchange_time_put(&sn->frame, rp->base[input] + m->slot, time, m->out);
+			any = true;
+		}
+	return any;
+}
+
+/* A time record into every partition of each repartition topic whose upstream slots have moved: behind the rows that
+ * were final by then. */
+static enum weir_err write_times(struct weir_snapshot *sn, bool *any, struct weir_diag **dg)
+{
+	const struct weir_plan *pl = sn->cf.plan;
+	enum weir_err err = WEIR_OK;
+	for (uint32_t r = 0; r < pl->repartition_count && err == WEIR_OK; r++) {
+		const struct weir_plan_repartition *rp = &pl->repartitions[r];
+		bool moved = false;
+		weir_exchange_time_begin(&sn->frame);
+		for (uint32_t i = 0; i < rp->input_count; i++)
+			moved |= list_times(sn, rp, i, sn->told[r]);
+		*any |= moved;
+		struct weir_out out = {.value = {sn->frame.data, sn->frame.bytes}, .timestamp = 0};
+		for (uint32_t p = 0; moved && err == WEIR_OK && p < sn->cf.outputs[rp->sink].partitions; p++)
+			err = sn->cf.log->ops->append(sn->cf.log, sn->cf.output_topic[rp->sink], p, &out, dg);
+	}
+	return err;
+}
+
 static enum weir_err send_offsets(struct weir_snapshot *sn, struct weir_diag **dg)
 {
 	uint32_t n = 0;
@@ -377,9 +466,14 @@ static enum weir_err commit(struct weir_snapshot *sn, struct weir_diag **dg)
 	bool any = false;
 	for (uint32_t p = 0; p < pl->partition_count; p++) {
 		sn->part_time[p] = WEIR_TIME_UNSET;
-		for (uint32_t w = 0; w < sn->cf.worker_count; w++)
+		sn->part_out[p] = false;
+		for (uint32_t w = 0; w < sn->cf.worker_count; w++) {
 			sn->part_time[p] = weir_max_i64(sn->part_time[p], sn->bundles[w]->part_time[p]);
+			sn->part_out[p] |= sn->bundles[w]->part_out[p];
+		}
 	}
+	if (pl->repartition_count)
+		err = write_times(sn, &any, dg);
 	for (uint32_t s = 0; s < (pl->stage_count ? pl->stage_count : 1) && err == WEIR_OK; s++) {
 		memset(ps, 0, parts * sizeof *ps);
 		for (uint32_t p = 0; p < pl->partition_count; p++)

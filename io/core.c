@@ -56,6 +56,13 @@ static int write_text(void *ctx, const char *data, size_t bytes)
 	return co->write_text ? co->write_text(co->text_ctx, data, bytes) : 0;
 }
 
+int weir_plan_exchange_of(const struct weir_settings *st)
+{
+	return st->exchange == WEIR_EXCHANGE_SETTING_LOCAL   ? WEIR_PLAN_EXCHANGE_LOCAL
+	       : st->exchange == WEIR_EXCHANGE_SETTING_TOPIC ? WEIR_PLAN_EXCHANGE_TOPIC
+							     : WEIR_PLAN_EXCHANGE_AUTO;
+}
+
 enum weir_err weir_core_plan(struct weir_core *co, struct weir_topology *tp, struct weir_conf *cf,
 			     struct weir_diag **dg)
 {
@@ -67,14 +74,8 @@ enum weir_err weir_core_plan(struct weir_core *co, struct weir_topology *tp, str
 	enum weir_err err = weir_conf_settings(cf, &co->settings, dg);
 	if (err != WEIR_OK)
 		return err;
-	if (co->settings.exchange == WEIR_EXCHANGE_SETTING_TOPIC)
-		return weir_diag_set(dg, WEIR_E_CONF,
-				     "exchange = topic is for several instances over Kafka, which this build does not "
-				     "have: leave it at auto");
 	co->app = weir_xstrdup(co->settings.application_id ? co->settings.application_id : "weir");
-	struct weir_plan_settings ps = {.exchange = co->settings.exchange == WEIR_EXCHANGE_SETTING_LOCAL
-							    ? WEIR_PLAN_EXCHANGE_LOCAL
-							    : WEIR_PLAN_EXCHANGE_AUTO,
+	struct weir_plan_settings ps = {.exchange = weir_plan_exchange_of(&co->settings),
 					.task_time_max = co->settings.task_time_max,
 					.emit_coalesce = co->settings.emit_coalesce,
 					.app = co->app};
@@ -229,6 +230,11 @@ enum weir_err weir_core_find_home(struct weir_core *co, struct weir_diag **dg)
 		home = co->home_kafka ? co->settings.bootstrap_servers : weir_table_folder(co, pl->scans[s].table);
 	}
 	co->home = home;
+	if (pl->repartition_count && !co->home_kafka)
+		return weir_diag_set(
+			dg, WEIR_E_CONF,
+			"exchange = topic is for instances that share the work through brokers; the results "
+			"do not lie on brokers here: leave it at auto");
 	return WEIR_OK;
 }
 
@@ -311,7 +317,7 @@ static enum weir_err add_sink(struct weir_core *co, const struct weir_plan_sink 
 					    .partitions = (uint32_t)to->sink_partitions,
 					    .partitions_fixed = to->sink_partitions > 0,
 					    .compression = to->sink_compression,
-					    .kind = WEIR_TOPIC_RESULT};
+					    .kind = sk->repartition >= 0 ? WEIR_TOPIC_REPARTITION : WEIR_TOPIC_RESULT};
 		return add_topic(co, &t, dg);
 	}
 	ou->partitions = 1;

@@ -63,6 +63,8 @@ struct weir_core {
 	struct weir_mem mem;
 };
 
+/* The planner's word for the exchange property. */
+int weir_plan_exchange_of(const struct weir_settings *st);
 /* Takes tp and cf. Plans: core->plan is set, nothing is opened. */
 WEIR_MUST_CHECK enum weir_err weir_core_plan(struct weir_core *co, struct weir_topology *tp, struct weir_conf *cf,
 					     struct weir_diag **dg);

@@ -7,7 +7,7 @@
 #include "hotpath/topology/describe.h"
 #include "hotpath/topology/plan.h"
 #include "hotpath/weir.h"
-#include "io/conf.h"
+#include "io/core.h"
 #include "io/recorded/recorded.h"
 
 struct explain {
@@ -500,8 +500,7 @@ enum weir_err weir_engine_explain(struct weir_topology *tp, struct weir_conf *cf
 	ex.app = weir_mem_strdup(weir_topology_mem(tp),
 				 ex.settings.application_id != NULL ? ex.settings.application_id : "weir");
 	struct weir_plan_settings ps = {
-		.exchange = ex.settings.exchange == WEIR_EXCHANGE_SETTING_LOCAL ? WEIR_PLAN_EXCHANGE_LOCAL
-										: WEIR_PLAN_EXCHANGE_AUTO,
+		.exchange = weir_plan_exchange_of(&ex.settings),
 		.task_time_max = ex.settings.task_time_max,
 		.emit_coalesce = ex.settings.emit_coalesce,
 		.app = ex.app,

@@ -17,13 +17,23 @@ struct up_times {
 	uint32_t count;
 };
 
+/* A partition of a repartition topic: its upstream slots as its records tell them. */
+struct upstream_times {
+	int64_t *time; /* per upstream slot; NULL: an ordinary partition */
+	bool *out;
+	uint32_t count;
+	int64_t now;   /* the minimum, never going back */
+	uint32_t last; /* who holds it */
+};
+
 struct weir_times {
 	const struct weir_plan *pl;
 	int64_t *part;
 	bool *out;   /* idle or at its bound */
 	bool *bound; /* at its bound */
 	struct stage_times *stage;
-	struct up_times *up; /* per branch */
+	struct up_times *up;             /* per branch */
+	struct upstream_times *upstream; /* per partition */
 };
 
 struct weir_times *weir_times_create(const struct weir_plan *pl)
@@ -35,6 +45,19 @@ struct weir_times *weir_times_create(const struct weir_plan *pl)
 	tm->bound = weir_xcalloc(pl->partition_count + 1, sizeof *tm->bound);
 	tm->stage = weir_xcalloc(pl->stage_count + 1, sizeof *tm->stage);
 	tm->up = weir_xcalloc(pl->branch_count + 1, sizeof *tm->up);
+	tm->upstream = weir_xcalloc(pl->partition_count + 1, sizeof *tm->upstream);
+	for (uint32_t r = 0; r < pl->repartition_count; r++) {
+		const struct weir_plan_scan *sc = &pl->scans[pl->repartitions[r].scan];
+		for (uint32_t p = 0; p < sc->partition_count; p++) {
+			struct upstream_times *us = &tm->upstream[sc->partition_base + p];
+			us->count = pl->repartitions[r].upstream_count;
+			us->time = weir_xcalloc(us->count + 1, sizeof *us->time);
+			us->out = weir_xcalloc(us->count + 1, sizeof *us->out);
+			us->now = WEIR_TIME_UNSET;
+			for (uint32_t k = 0; k < us->count; k++)
+				us->time[k] = WEIR_TIME_UNSET;
+		}
+	}
 	for (uint32_t p = 0; p < pl->partition_count; p++)
 		tm->part[p] = WEIR_TIME_UNSET;
 	for (uint32_t s = 0; s < pl->stage_count; s++) {
@@ -75,6 +98,11 @@ void weir_times_destroy(struct weir_times *tm)
 	free(tm->bound);
 	free(tm->stage);
 	free(tm->up);
+	for (uint32_t p = 0; p < tm->pl->partition_count; p++) {
+		free(tm->upstream[p].time);
+		free(tm->upstream[p].out);
+	}
+	free(tm->upstream);
 	free(tm);
 }
 
@@ -199,6 +227,35 @@ void weir_times_advance_up(struct weir_times *tm, uint32_t branch, uint32_t from
 	refresh_slot(tm, tm->pl->branches[branch].target, 0);
 }
 
+int64_t weir_times_upstream(struct weir_times *tm, uint32_t part, uint32_t from, int64_t time, bool out)
+{
+	struct upstream_times *us = &tm->upstream[part];
+	if (from >= us->count)
+		return us->now; /* written by a larger topology: its slots do not feed this one */
+	bool moved = time > us->time[from] || out != us->out[from];
+	if (time > us->time[from])
+		us->time[from] = time;
+	us->out[from] = out;
+	/* Others hold the minimum still, unless one that counts had to be waited for. */
+	if (!moved || (from != us->last && us->now != WEIR_TIME_UNSET && !out))
+		return us->now;
+	int64_t low = INT64_MAX, high = WEIR_TIME_UNSET;
+	for (uint32_t k = 0; k < us->count; k++) {
+		high = weir_max_i64(high, us->time[k]);
+		if (us->out[k] || us->time[k] >= low)
+			continue;
+		low = us->time[k];
+		us->last = k;
+	}
+	us->now = weir_max_i64(us->now, low == INT64_MAX ? high : low);
+	return us->now;
+}
+
+bool weir_times_part_out(const struct weir_times *tm, uint32_t part)
+{
+	return tm->out[part];
+}
+
 void weir_times_event(struct weir_times *tm, uint32_t part, enum weir_event event)
 {
 	tm->out[part] = event != WEIR_EVENT_BACK;
@@ -234,6 +291,12 @@ void weir_times_raise(struct weir_times *tm, uint32_t stage, uint32_t slot, int6
 void weir_times_set_part(struct weir_times *tm, uint32_t part, int64_t time)
 {
 	tm->part[part] = time;
+	struct upstream_times *us = &tm->upstream[part];
+	if (!us->time)
+		return;
+	us->now = time; /* all of them had got this far at least */
+	for (uint32_t k = 0; k < us->count; k++)
+		us->time[k] = time;
 }
 
 void weir_times_set_task(struct weir_times *tm, uint32_t stage, uint32_t slot, int64_t time)

@@ -43,6 +43,9 @@ enum weir_err weir_fragment_create_scan(struct weir_fragment **out, const struct
 	for (uint32_t i = 0; i < WEIR_BATCH_ROWS; i++)
 		fr->rows_all[i] = (uint16_t)i;
 	weir_scratch_init(&fr->scratch);
+	if (sc->repartition >= 0)
+		fr->unwrapped = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *fr->unwrapped),
+		fr->exchange_run = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *fr->exchange_run);
 	fr->cols = weir_xcalloc(sc->column_count + 1, sizeof *fr->cols);
 	fr->col_ptrs = weir_xcalloc(sc->column_count + 1, sizeof *fr->col_ptrs);
 	for (uint32_t c = 0; c < sc->column_count; c++) {
@@ -113,6 +116,8 @@ void weir_fragment_destroy(struct weir_fragment *fr)
 	weir_program_destroy(fr->time_program);
 	for (uint32_t c = 0; fr->cols && fr->col_ptrs[c]; c++)
 		weir_col_fini(&fr->cols[c]);
+	free(fr->unwrapped);
+	free(fr->exchange_run);
 	free(fr->cols);
 	free(fr->col_ptrs);
 	if (fr->rows.cols)
@@ -330,12 +335,15 @@ void weir_fragment_decode(struct weir_fragment *fr, const struct weir_plan *pl)
 {
 	const struct weir_plan_scan *sc = &pl->scans[fr->scan];
 	const struct weir_input *in = fr->input;
+	const struct weir_record *records = fr->unwrapped ? fr->unwrapped : in->records;
 	weir_scratch_reset(&fr->scratch);
 	fr->errors.count = 0;
 	memset(fr->refused, 0, sizeof fr->refused);
-	fr->sel.count = in->count;
-	memcpy(fr->sel.row, fr->rows_all, in->count * sizeof *fr->sel.row);
-	fr->value_decoder->decode(fr->value_decoder, in->records, &fr->sel, fr->cols, &fr->scratch, &fr->errors);
+	if (!fr->unwrapped) {
+		fr->sel.count = in->count;
+		memcpy(fr->sel.row, fr->rows_all, in->count * sizeof *fr->sel.row);
+	}
+	fr->value_decoder->decode(fr->value_decoder, records, &fr->sel, fr->cols, &fr->scratch, &fr->errors);
 	if (fr->key_decoder)
 		fr->key_decoder->decode(fr->key_decoder, in->records, &fr->sel, fr->cols + sc->value_count,
 					&fr->scratch, &fr->errors);
@@ -364,6 +372,18 @@ static void reject_null_keys(struct weir_fragment_branch *fb, const struct weir_
 			fb->sel.row[kept++] = (uint16_t)row;
 	}
 	fb->sel.count = kept;
+}
+
+void weir_fragment_valued(const struct weir_fragment *fr, struct weir_sel *sel, struct weir_row_errors *errors)
+{
+	sel->count = 0;
+	for (uint32_t i = 0; i < fr->sel.count; i++) {
+		uint32_t row = fr->sel.row[i];
+		if (fr->input->records[row].value == NULL)
+			weir_row_errors_add(errors, row, WEIR_REASON_NULL, UINT32_MAX, NULL, "null value on a stream");
+		else
+			sel->row[sel->count++] = (uint16_t)row;
+	}
 }
 
 static void reject_null_values(struct weir_fragment *fr, struct weir_fragment_branch *fb,

@@ -25,6 +25,8 @@ void weir_fragment_destroy(struct weir_fragment *fr);
 
 /* Decodes fr->input: columns, event times, running maxima; bad records go to fr->errors and leave fr->sel. */
 void weir_fragment_decode(struct weir_fragment *fr, const struct weir_plan *pl);
+/* The accepted records that have a value; the others are appended to errors (a null value on a stream). */
+void weir_fragment_valued(const struct weir_fragment *fr, struct weir_sel *sel, struct weir_row_errors *errors);
 /* Runs branch i of fr->branches over fr->sel (stage 0) or all rows of fr->rows (later stages): filter, projection,
  * keys, slots, grouping by owner. Returns rows filtered out; failed rows are appended to errors. */
 uint32_t weir_fragment_run(struct weir_fragment *fr, const struct weir_fragment_conf *cf, uint32_t i,

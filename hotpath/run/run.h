@@ -104,7 +104,10 @@ struct weir_fragment {
 	int64_t time_max; /* largest event time of its accepted records; WEIR_TIME_UNSET if none */
 	int64_t time[WEIR_BATCH_ROWS];
 	int64_t run[WEIR_BATCH_ROWS];
-	struct weir_sel sel;                /* accepted records */
+	struct weir_record *unwrapped; /* of a repartition topic: the rows without their heads; NULL: input's own */
+	int64_t *exchange_run;         /* likewise: the partition's time as of each row, */
+	int64_t exchange_time;         /* and behind the last */
+	struct weir_sel sel;           /* accepted records */
 	uint16_t rows_all[WEIR_BATCH_ROWS]; /* 0, 1, 2, ... @writer init */
 	struct weir_col *cols;
 	const struct weir_col **col_ptrs;
@@ -163,6 +166,7 @@ struct weir_slot_mark {
 	size_t at; /* in bundle->deltas: weir_slot_save's bytes */
 	uint32_t bytes;
 	bool changed;
+	bool out; /* everything that feeds it is idle or at its bound */
 };
 
 /* Conserved at every order point, summed over workers: read = sel + rejected_decode, and rows that entered branches =
@@ -204,6 +208,7 @@ struct weir_bundle {
 	} * window_ends; /* time windows that closed, each once per worker: snap counts the different ones */
 	uint32_t window_end_count, window_end_capacity;
 	int64_t *part_time;            /* per global partition, WEIR_TIME_UNSET where this worker knows nothing */
+	bool *part_out;                /* per global partition: idle or at its bound */
 	struct weir_counters counters; /* totals of this run */
 	struct weir_refusal refusal[WEIR_REFUSALS_MAX];
 	uint32_t refusal_count;

@@ -4,6 +4,7 @@
 
 #include "hotpath/expr/json_text.h"
 #include "hotpath/format/base64.h"
+#include "hotpath/run/exchange.h"
 
 #include <stdlib.h>
 
@@ -28,6 +29,9 @@ struct weir_tail {
 	struct weir_col *delete_key_cols;
 	const struct weir_col **in; /* stage columns as pointers */
 	struct weir_sel pass, gone;
+	const int64_t *exchange_run; /* a repartition topic: weir_tail_exchange */
+	int64_t exchange_before;
+	uint32_t upstream;
 	struct weir_row_errors errors;
 	struct weir_buf scratch_key, scratch_value;
 };
@@ -247,6 +251,11 @@ static uint32_t put_headers(struct weir_str map, struct weir_buf *scratch, struc
 	return count;
 }
 
+static int64_t exchange_time(const struct weir_tail *tl, uint32_t row)
+{
+	return tl->exchange_run ? weir_max_i64(tl->exchange_run[row], tl->exchange_before) : WEIR_TIME_UNSET;
+}
+
 /* Encodes row of tl->out (or, deleted, of the key columns alone) as one result. Reserves the head and fills it in
  * after, so that key and value are written straight into out. */
 static void put_row(struct weir_tail *tl, uint32_t row, bool deleted, int64_t time, uint32_t slot, struct weir_buf *out)
@@ -271,11 +280,14 @@ static void put_row(struct weir_tail *tl, uint32_t row, bool deleted, int64_t ti
 		put_key(tl, key_cols, start, end, row, out);
 		head.key_bytes = (uint32_t)(out->bytes - from);
 	} else {
-		head.partition = (int32_t)(slot % tl->ou->partitions);
+		/* Rows without a key belong together where the next stage groups by nothing. */
+		head.partition = sk->repartition >= 0 ? 0 : (int32_t)(slot % tl->ou->partitions);
 	}
 	if (!deleted) {
 		size_t from = out->bytes;
 		if (!is_null_payload(tl->value_encoder, tl->value_cols, row)) {
+			if (WEIR_UNLIKELY(sk->repartition >= 0))
+				weir_exchange_head(out, tl->upstream, exchange_time(tl, row));
 			tl->value_encoder->encode(tl->value_encoder, tl->value_cols, row, out);
 			head.value_bytes = (uint32_t)(out->bytes - from);
 		}
@@ -323,6 +335,13 @@ static void project(struct weir_tail *tl, const struct weir_col *const *in, stru
 		tl->value_cols[i] = *tl->out[sk->value_columns[i]];
 	for (uint32_t i = 0; i < sk->key_count; i++)
 		tl->key_cols[i] = *tl->out[sk->key_columns[i]];
+}
+
+void weir_tail_exchange(struct weir_tail *tl, const int64_t *run, int64_t before, uint32_t upstream)
+{
+	tl->exchange_before = before;
+	tl->exchange_run = run;
+	tl->upstream = upstream;
 }
 
 struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_col *const *in,

@@ -24,6 +24,9 @@ struct weir_tail_done {
 struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_col *const *in,
 				       const struct weir_sel *sel, const int64_t *time, uint32_t slot,
 				       struct weir_scratch *scratch, struct weir_buf *out);
+/* The next rows go into a repartition topic, from this upstream slot. Its time as of a row is the larger of before and
+ * run[row]; run NULL: nothing that the stage has handed on yet moves time. */
+void weir_tail_exchange(struct weir_tail *tl, const int64_t *run, int64_t before, uint32_t upstream);
 /* Rows of EMIT CHANGES: deletes become null values, rows that stop passing the filter too; records in the slot what has
  * been emitted. */
 struct weir_tail_done weir_tail_changes(struct weir_tail *tl, struct weir_slot *sl, struct weir_rows *rows,

@@ -1,4 +1,5 @@
 /* worker.c: stage 0 and the folding of fragments into slots (worker.h); order points are in point.c. @thread worker */
+#include "hotpath/run/exchange.h"
 #include "hotpath/run/worker_state.h"
 
 #include <stdio.h>
@@ -134,6 +135,7 @@ enum weir_err weir_worker_create(struct weir_worker **out, const struct weir_wor
 	for (uint32_t i = 0; i < cf->bundles; i++) {
 		st->all_bundle[i] = weir_xcalloc(1, sizeof **st->all_bundle);
 		st->all_bundle[i]->part_time = weir_xcalloc(pl->partition_count + 1, sizeof(int64_t));
+		st->all_bundle[i]->part_out = weir_xcalloc(pl->partition_count + 1, sizeof(bool));
 		st->free_bundle[st->free_bundle_count++] = st->all_bundle[i];
 	}
 	enum weir_err err = state_fill(w, dg);
@@ -163,6 +165,7 @@ void weir_worker_destroy(struct weir_worker *w)
 		free(b->delta);
 		free(b->marks);
 		free(b->part_time);
+		free(b->part_out);
 		free(b);
 	}
 	if (st->point.closed)
@@ -472,7 +475,11 @@ static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
 	const struct weir_plan *pl = w->cf.plan;
 	const struct weir_plan_scan *sc = &pl->scans[fr->scan];
 	struct weir_bundle *b = st->current;
+	if (sc->repartition >= 0)
+		weir_exchange_unwrap(fr, w->times);
 	weir_fragment_decode(fr, pl);
+	if (sc->repartition >= 0)
+		weir_exchange_times(fr);
 	st->now->read += fr->input->count;
 	if (fr->errors.count)
 		refuse_records(w, b, fr, &fr->errors, fr->refused, sc->name);
@@ -492,8 +499,19 @@ static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
 		if (!tl)
 			continue;
 		size_t at = b->results.bytes;
-		struct weir_tail_done done = weir_tail_stream(tl, fr->col_ptrs, &fr->sel, fr->time,
-							      fr->input->partition, &fr->scratch, &b->results);
+		const struct weir_plan_branch *br = &pl->branches[sc->branches[i]];
+		if (pl->sinks[br->target].repartition >= 0)
+			weir_tail_exchange(tl, fr->run, weir_times_part(w->times, fr->part),
+					   weir_plan_upstream(pl, sc->branches[i], fr->input->partition));
+		struct weir_sel *sel = &fr->sel;
+		if (br->reject_null_value) {
+			st->errors.count = 0;
+			sel = &st->valued;
+			weir_fragment_valued(fr, sel, &st->errors);
+			refuse_records(w, b, fr, &st->errors, 0, pl->sinks[br->target].name);
+		}
+		struct weir_tail_done done = weir_tail_stream(tl, fr->col_ptrs, sel, fr->time, fr->input->partition,
+							      &fr->scratch, &b->results);
 		st->now->filtered += done.filtered;
 		st->now->applied += done.results;
 		if (done.results) {

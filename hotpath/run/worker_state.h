@@ -66,6 +66,7 @@ struct weir_worker_state {
 	uint32_t rows_stage;
 	struct weir_applied applied;
 	struct weir_row_errors errors;
+	struct weir_sel valued; /* records of a fragment that have a value */
 	/* What stage 0 counted, which may be ahead of the order point that runs, and the rest; now is the one in use.
 	 */
 	struct weir_counters decoded, applied_counts;

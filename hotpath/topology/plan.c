@@ -126,6 +126,7 @@ static enum weir_err scan_of(struct planner *p, const struct weir_node *node, ui
 	sb->scan.name = def->name;
 	sb->scan.grace_ms = def->grace_ms;
 	sb->scan.is_table = weir_table_is_keyed(def);
+	sb->scan.repartition = -1;
 	sb->used = weir_mem_take(p->m, def->column_count ? def->column_count : 1);
 	sb->def_exprs = weir_mem_take(p->m, (def->column_count + 1) * sizeof *sb->def_exprs);
 	for (uint32_t c = 0; c < def->column_count; c++) {
@@ -824,6 +825,7 @@ static enum weir_err sink_add(struct planner *p, const struct weir_node *node)
 	sk->table = def;
 	sk->name = def ? def->name : "rows";
 	sk->prints_rows = node->prints_rows;
+	sk->repartition = -1;
 	sk->window_start_column = sk->window_end_column = sk->timestamp_column = sk->headers_column = -1;
 	sk->is_table = in->is_table;
 	sk->column_count = in->column_count;
@@ -1139,6 +1141,8 @@ static enum weir_err finish(struct planner *p, struct weir_plan **out)
 		name_inputs_of(p, pl, &pl->stages[i]);
 	pl->force_local = p->settings->exchange == WEIR_PLAN_EXCHANGE_LOCAL;
 	*out = pl;
+	if (p->settings->exchange == WEIR_PLAN_EXCHANGE_TOPIC)
+		return weir_plan_repartition(pl, p->settings->app, p->m, p->dg);
 	return WEIR_OK;
 }
 

@@ -61,6 +61,7 @@ struct weir_plan_scan {
 	bool reject_null_value; /* some branch needs a value (plain GROUP BY) */
 	bool is_table; /* has a PRIMARY KEY: its columns come from the record's key, a null value deletes and has the
 			  record's own timestamp */
+	int32_t repartition;    /* reads this repartition topic; -1: an ordinary source */
 	int64_t grace_ms;
 	uint32_t branch_count;
 	const uint32_t *branches;
@@ -117,6 +118,21 @@ struct weir_plan_sink {
 	uint32_t required_count;
 	const uint32_t *required; /* columns declared NOT NULL, outside the key, that the query may make NULL */
 	bool is_table;            /* fed by a table: deletes are null values, print has ops */
+	int32_t repartition;      /* writes this repartition topic; -1: an ordinary sink */
+};
+
+/* A topic exchange: rows of the branches `inputs` go through a repartition topic, written by a sink and read by a scan
+ * that feeds the stage directly. Upstream slots are the source partitions (or slots of a stage) that the rows come
+ * from, numbered branch by branch; every instance numbers them alike. */
+struct weir_plan_repartition {
+	const char *topic;
+	uint32_t sink;
+	uint32_t scan;
+	uint32_t stage;
+	uint32_t input_count;
+	const uint32_t *inputs; /* branches into the sink */
+	uint32_t *base;         /* per input: its first upstream slot. Set by the engine, as is: */
+	uint32_t upstream_count;
 };
 
 enum weir_branch_from { WEIR_FROM_SCAN, WEIR_FROM_STAGE };
@@ -149,20 +165,31 @@ struct weir_plan {
 	bool force_local;     /* exchange=local */
 	bool route_direct;    /* every scan's branches end in direct stages or sinks: batches go to the slot's owner */
 	struct weir_mem *mem; /* the topology's */
+	uint32_t repartition_count;
+	struct weir_plan_repartition *repartitions; /* exchange=topic */
 	/* Set by the engine. */
 	uint32_t partition_count; /* of all scans together */
 };
 
 struct weir_plan_settings {
-	enum { WEIR_PLAN_EXCHANGE_AUTO, WEIR_PLAN_EXCHANGE_LOCAL } exchange;
+	enum { WEIR_PLAN_EXCHANGE_AUTO, WEIR_PLAN_EXCHANGE_LOCAL, WEIR_PLAN_EXCHANGE_TOPIC } exchange;
 	bool task_time_max;
 	bool emit_coalesce;
-	const char *app; /* prefix of state names that have none */
+	const char *app; /* prefix of state names that have none, and of repartition topics */
 };
 
 /* Flattens the graph of tp. Fails with what cannot run: no sink, an aggregate over a table, ... */
 WEIR_MUST_CHECK enum weir_err weir_plan_create(struct weir_plan **out, struct weir_topology *tp,
 					       const struct weir_plan_settings *settings, struct weir_diag **dg);
+/* repartition.c: puts a repartition topic before every stage that its sources' keys do not feed directly. Part of
+ * weir_plan_create for exchange=topic; m is the topology's. */
+WEIR_MUST_CHECK enum weir_err weir_plan_repartition(struct weir_plan *pl, const char *app, struct weir_mem *m,
+						    struct weir_diag **dg);
+/* Whether the sources' own keys feed a stage: what decides between a direct and any other exchange, equal partition
+ * counts aside. *why says why not. */
+bool weir_plan_keyed_alike(const struct weir_plan *pl, const struct weir_plan_stage *st, const char **why);
+/* Upstream slot of rows that come by branch (into a repartition topic) from slot or partition `from`. */
+uint32_t weir_plan_upstream(const struct weir_plan *pl, uint32_t branch, uint32_t from);
 /* Called when partition counts are known: exchange kinds that need equal counts, slots, partition numbering. */
 WEIR_MUST_CHECK enum weir_err weir_plan_bind(struct weir_plan *pl, const uint32_t *scan_partitions, uint32_t slots,
 					     struct weir_diag **dg);

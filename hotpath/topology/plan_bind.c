@@ -73,28 +73,31 @@ static bool direct_positions(const struct weir_plan *pl, const struct weir_plan_
 	return *count > 0;
 }
 
-static void bind_exchange(struct weir_plan *pl, struct weir_plan_stage *st)
+static bool behind_topic(const struct weir_plan *pl, const struct weir_plan_stage *st)
+{
+	const struct weir_plan_branch *br = &pl->branches[st->inputs[0]];
+	return br->from == WEIR_FROM_SCAN && pl->scans[br->origin].repartition >= 0; /* its only input */
+}
+
+bool weir_plan_keyed_alike(const struct weir_plan *pl, const struct weir_plan_stage *st, const char **why)
 {
 	uint32_t first[64], first_count = 0;
-	st->exchange = WEIR_EXCHANGE_LOCAL;
+	if (behind_topic(pl, st))
+		return true;
 	if (st->def.shared) {
-		st->exchange_why = "sessions span keys";
-		return;
-	}
-	if (pl->force_local) {
-		st->exchange_why = "exchange=local";
-		return;
+		*why = "sessions span keys";
+		return false;
 	}
 	for (uint32_t i = 0; i < st->input_count; i++) {
 		const struct weir_plan_branch *br = &pl->branches[st->inputs[i]];
 		uint32_t position[64], count;
 		if (br->from != WEIR_FROM_SCAN) {
-			st->exchange_why = "fed by another state";
-			return;
+			*why = "fed by another state";
+			return false;
 		}
 		if (!direct_positions(pl, br, st->key_count, position, &count)) {
-			st->exchange_why = "the source's key.fields are not all group columns";
-			return;
+			*why = "the source's key.fields are not all group columns";
+			return false;
 		}
 		const struct weir_plan_scan *sc = &pl->scans[br->origin];
 		const struct weir_plan_scan *sc0 = &pl->scans[pl->branches[st->inputs[0]].origin];
@@ -102,18 +105,48 @@ static void bind_exchange(struct weir_plan *pl, struct weir_plan_stage *st)
 			memcpy(first, position, sizeof first);
 			first_count = count;
 		} else if (count != first_count || memcmp(first, position, count * sizeof *position) != 0 ||
-			   sc->partition_count != sc0->partition_count ||
 			   key_format_of(sc->table) != key_format_of(sc0->table)) {
-			st->exchange_why =
-				sc->partition_count == sc0->partition_count
-					? "the sources differ in key or key format"
-					: weir_mem_printf(pl->mem, "%s has %u partitions, %s has %u", sc0->name,
-							  sc0->partition_count, sc->name, sc->partition_count);
-			return;
+			*why = "the sources differ in key or key format";
+			return false;
 		}
 	}
+	return true;
+}
+
+static void bind_exchange(struct weir_plan *pl, struct weir_plan_stage *st)
+{
+	st->exchange = WEIR_EXCHANGE_LOCAL;
+	if (pl->force_local) {
+		st->exchange_why = st->def.shared ? "sessions span keys" : "exchange=local";
+		return;
+	}
+	if (!weir_plan_keyed_alike(pl, st, &st->exchange_why))
+		return;
+	const struct weir_plan_scan *sc0 = &pl->scans[pl->branches[st->inputs[0]].origin];
+	for (uint32_t i = 1; i < st->input_count; i++) {
+		const struct weir_plan_scan *sc = &pl->scans[pl->branches[st->inputs[i]].origin];
+		if (sc->partition_count == sc0->partition_count)
+			continue;
+		st->exchange_why = weir_mem_printf(pl->mem, "%s has %u partitions, %s has %u", sc0->name,
+						   sc0->partition_count, sc->name, sc->partition_count);
+		return;
+	}
 	st->exchange = WEIR_EXCHANGE_DIRECT;
-	st->exchange_why = "grouped by the source's own key";
+	st->exchange_why = behind_topic(pl, st) ? "behind a repartition topic" : "grouped by the source's own key";
+}
+
+static void bind_repartitions(struct weir_plan *pl)
+{
+	for (uint32_t r = 0; r < pl->repartition_count; r++) {
+		struct weir_plan_repartition *rp = &pl->repartitions[r];
+		rp->upstream_count = 0;
+		for (uint32_t i = 0; i < rp->input_count; i++) {
+			const struct weir_plan_branch *br = &pl->branches[rp->inputs[i]];
+			rp->base[i] = rp->upstream_count;
+			rp->upstream_count += br->from == WEIR_FROM_SCAN ? pl->scans[br->origin].partition_count
+									 : pl->stages[br->origin].slot_count;
+		}
+	}
 }
 
 enum weir_err weir_plan_bind(struct weir_plan *pl, const uint32_t *scan_partitions, uint32_t slots,
@@ -140,6 +173,7 @@ enum weir_err weir_plan_bind(struct weir_plan *pl, const uint32_t *scan_partitio
 			if (pl->branches[st->inputs[i]].from == WEIR_FROM_SCAN)
 				pl->route_direct = false;
 	}
+	bind_repartitions(pl);
 	return WEIR_OK;
 }
 
