@@ -143,7 +143,9 @@ enum weir_err weir_core_find_brokers(struct weir_core *co, bool *any, struct wei
 	for (uint32_t i = 0; i < pl->scan_count + pl->sink_count; i++) {
 		const struct weir_table_def *def =
 			i < pl->scan_count ? pl->scans[i].table : pl->sinks[i - pl->scan_count].table;
-		if (!on_brokers(co, def))
+		bool internal = i < pl->scan_count ? pl->scans[i].repartition >= 0
+						   : pl->sinks[i - pl->scan_count].repartition >= 0;
+		if (internal || !on_brokers(co, def))
 			continue;
 		*any = true;
 		enum weir_err err = take_properties(co, def, dg);
@@ -160,6 +162,10 @@ enum weir_err weir_core_find_brokers(struct weir_core *co, bool *any, struct wei
 				first->name, first->options.bootstrap_servers, def->name, brokers);
 		first = first ? first : def;
 	}
+	if (!*any && pl->repartition_count)
+		return weir_diag_set(dg, WEIR_E_CONF,
+				     "exchange = topic is for instances that share the work through brokers; no table "
+				     "lies on brokers here: leave it at auto");
 	if (!*any || given)
 		return WEIR_OK;
 	if (!first)
