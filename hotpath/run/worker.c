@@ -508,7 +508,7 @@ static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
 			st->errors.count = 0;
 			sel = &st->valued;
 			weir_fragment_valued(fr, sel, &st->errors);
-			refuse_records(w, b, fr, &st->errors, 0, pl->sinks[br->target].name);
+			refuse_records(w, b, fr, &st->errors, fr->refused, pl->sinks[br->target].name);
 		}
 		struct weir_tail_done done = weir_tail_stream(tl, fr->col_ptrs, sel, fr->time, fr->input->partition,
 							      &fr->scratch, &b->results);

@@ -32,10 +32,8 @@ enum weir_err sql_use_table(struct weir_sql *sq, struct sql_table *t, bool sink,
 		if (brokers == NULL || brokers[0] == 0)
 			return sql_error(sq, at, "-b file:DIR reads recorded topics in their place",
 					 "table %s is on Kafka: which brokers?", t->name);
-		if (strncmp(brokers, "file:", 5) != 0)
-			return sql_error(sq, at, "-b file:DIR reads recorded topics in their place",
-					 "not supported yet: table %s needs Kafka brokers (%s)", t->name, brokers);
-		map_to_recorded(sq, o, brokers + 5);
+		if (strncmp(brokers, "file:", 5) == 0)
+			map_to_recorded(sq, o, brokers + 5);
 	}
 	if (weir_table_options_check_use(o, sink, t->name, &inner) != WEIR_OK)
 		return sql_error_from(sq, at, inner);
