@@ -19,7 +19,7 @@ struct chunk_ref {
 struct upstream_told {
 	int64_t time;
 	bool told;
-	bool out;
+	uint8_t flags;
 };
 
 struct weir_snapshot {
@@ -40,7 +40,7 @@ struct weir_snapshot {
 	uint32_t ref_capacity;
 	struct weir_commit_input *commit_inputs; /* room for every partition */
 	int64_t *part_time;
-	bool *part_out;
+	uint8_t *part_flags;
 	struct upstream_told **told; /* per repartition topic, upstream slot */
 	int64_t **task_time;         /* per stage, slot: as of the last marker */
 	struct weir_buf scratch_ends;
@@ -70,7 +70,7 @@ enum weir_err weir_snapshot_create(struct weir_snapshot **out, const struct weir
 	sn->rows_ready = weir_xcalloc(pl->stage_count + 1, sizeof *sn->rows_ready);
 	sn->commit_inputs = weir_xcalloc(pl->partition_count + 1, sizeof *sn->commit_inputs);
 	sn->part_time = weir_xcalloc(pl->partition_count + 1, sizeof *sn->part_time);
-	sn->part_out = weir_xcalloc(pl->partition_count + 1, sizeof *sn->part_out);
+	sn->part_flags = weir_xcalloc(pl->partition_count + 1, sizeof *sn->part_flags);
 	sn->told = weir_xcalloc(pl->repartition_count + 1, sizeof *sn->told);
 	for (uint32_t r = 0; r < pl->repartition_count; r++)
 		sn->told[r] = weir_xcalloc(pl->repartitions[r].upstream_count + 1, sizeof **sn->told);
@@ -120,7 +120,7 @@ void weir_snapshot_destroy(struct weir_snapshot *sn)
 	free(sn->in);
 	free(sn->bundles);
 	free(sn->part_time);
-	free(sn->part_out);
+	free(sn->part_flags);
 	for (uint32_t r = 0; r < pl->repartition_count; r++)
 		free(sn->told[r]);
 	free(sn->told);
@@ -401,10 +401,10 @@ static bool list_times(struct weir_snapshot *sn, const struct weir_plan_repartit
 			uint32_t part = sc->partition_base + p;
 			struct upstream_told *to = &told[rp->base[input] + p];
 			if ((sn->cf.owned && !sn->cf.owned[part]) ||
-			    (to->told && to->time == sn->part_time[part] && to->out == sn->part_out[part]))
+			    (to->told && to->time == sn->part_time[part] && to->flags == sn->part_flags[part]))
 				continue;
-			*to = (struct upstream_told){sn->part_time[part], true, sn->part_out[part]};
-			weir_exchange_time_put(&sn->frame, rp->base[input] + p, to->time, to->out);
+			*to = (struct upstream_told){sn->part_time[part], true, sn->part_flags[part]};
+			weir_exchange_time_put(&sn->frame, rp->base[input] + p, to->time, to->flags);
 			any = true;
 		}
 		return any;
@@ -417,10 +417,10 @@ static bool list_times(struct weir_snapshot *sn, const struct weir_plan_repartit
 			struct upstream_told *to = &told[rp->base[input] + m->slot];
 			int64_t time = m->task_time == WEIR_TIME_UNSET ? WEIR_TIME_UNSET
 								       : m->task_time - pl->stages[m->stage].hold_ms;
-			if (to->told && to->time == time && to->out == m->out)
+			if (to->told && to->time == time && to->flags == m->flags)
 				continue;
-			*to = (struct upstream_told){time, true, m->out};
-			weir_exchange_time_put(&sn->frame, rp->base[input] + m->slot, time, m->out);
+			*to = (struct upstream_told){time, true, m->flags};
+			weir_exchange_time_put(&sn->frame, rp->base[input] + m->slot, time, m->flags);
 			any = true;
 		}
 	return any;
@@ -466,10 +466,10 @@ static enum weir_err commit(struct weir_snapshot *sn, struct weir_diag **dg)
 	bool any = false;
 	for (uint32_t p = 0; p < pl->partition_count; p++) {
 		sn->part_time[p] = WEIR_TIME_UNSET;
-		sn->part_out[p] = false;
+		sn->part_flags[p] = 0;
 		for (uint32_t w = 0; w < sn->cf.worker_count; w++) {
 			sn->part_time[p] = weir_max_i64(sn->part_time[p], sn->bundles[w]->part_time[p]);
-			sn->part_out[p] |= sn->bundles[w]->part_out[p];
+			sn->part_flags[p] |= sn->bundles[w]->part_flags[p];
 		}
 	}
 	if (pl->repartition_count)

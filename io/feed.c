@@ -57,6 +57,7 @@ struct weir_feed {
 	uint64_t point_bytes;
 	int64_t commit_records;     /* since the last barrier */
 	int64_t commit_us, emit_us; /* when the last was made */
+	bool told;                  /* an event since the last barrier that other instances have to hear of */
 	int64_t all_idle_us;        /* idle_wall: up to when time has been moved on; 0: some partition is not idle */
 	int64_t advance_ms;         /* what the next order point moves time on by */
 	/* a control on its way to every worker */
@@ -223,6 +224,7 @@ static bool send_control(struct weir_feed *fd, bool *moved)
 
 static void send_event(struct weir_feed *fd, uint32_t part, enum weir_event event)
 {
+	fd->told |= fd->cf.plan->repartition_count != 0 && (!fd->cf.owned || fd->cf.owned[part]);
 	fd->control = (struct weir_input){.kind = WEIR_INPUT_EVENT,
 					  .seq = fd->seq++,
 					  .scan = fd->part[part].scan,
@@ -248,7 +250,9 @@ static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close
 	pt->bytes = fd->cf.bytes + fd->bytes;
 	for (uint32_t p = 0; p < fd->part_count; p++) {
 		pt->offset[p] = fd->part[p].next_offset;
-		pt->moved[p] = fd->part[p].next_offset != fd->part[p].marked_offset;
+		/* Somebody else's marker is not ours to write. */
+		pt->moved[p] =
+			fd->part[p].next_offset != fd->part[p].marked_offset && (!fd->cf.owned || fd->cf.owned[p]);
 		if (barrier)
 			fd->part[p].marked_offset = fd->part[p].next_offset;
 	}
@@ -262,6 +266,7 @@ static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close
 	fd->point_bytes = 0;
 	fd->emit_us = fd->cf.now_us();
 	if (barrier) {
+		fd->told = false;
 		fd->commit_records = 0;
 		fd->commit_us = fd->emit_us;
 	}
@@ -299,6 +304,13 @@ static uint64_t state_bytes(const struct weir_feed *fd)
 	return bytes;
 }
 
+/* A repartition topic has no end of its own: its partition ends with what feeds it. */
+static bool repartition_ended(const struct weir_feed *fd, uint32_t p)
+{
+	const struct weir_worker *w = weir_worker_of(fd->cf.workers[0], fd->part[p].number);
+	return !fd->cf.endless && atomic_load_explicit(&w->part_ended[p], memory_order_relaxed);
+}
+
 /* Looks at the heads of all partitions. *out: the one whose stored batch starts earliest, UINT32_MAX if none has data.
  * Partitions newly at their bound, idle or back are told about first, one a call (fd->sending is set then). */
 static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_diag **dg)
@@ -322,6 +334,9 @@ static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_dia
 			if (pt->poll == WEIR_POLL_ERROR)
 				return *dg ? weir_diag_code(*dg) : WEIR_E_IO;
 			pt->peeked = pt->poll == WEIR_POLL_UNIT;
+			if (pt->poll == WEIR_POLL_EMPTY && fd->cf.plan->scans[pt->scan].repartition >= 0 &&
+			    repartition_ended(fd, p))
+				pt->poll = WEIR_POLL_BOUND;
 			if (pt->poll == WEIR_POLL_BOUND) {
 				pt->bound_told = true;
 				fd->bound_count++;
@@ -496,7 +511,7 @@ static bool point_due(const struct weir_feed *fd)
 {
 	if (fd->point_records >= fd->cf.point_records || fd->point_bytes >= fd->cf.point_bytes)
 		return true;
-	return fd->cf.live && (fd->point_records > 0 || fd->commit_records > 0) &&
+	return fd->cf.live && (fd->point_records > 0 || fd->commit_records > 0 || fd->told) &&
 	       fd->cf.now_us() - fd->emit_us >= fd->cf.emit_ms * 1000;
 }
 

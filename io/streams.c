@@ -138,6 +138,54 @@ static void say(void *ctx, int level, const char *text)
 	weir_core_log(ctx, level, "%s", text);
 }
 
+/* Repartition topics stand before anybody subscribes to them. */
+static enum weir_err make_repartitions(struct weir_core *co, const _Atomic bool *stop, struct weir_diag **dg)
+{
+	const struct weir_plan *pl = co->plan;
+	struct weir_mem m = {0};
+	const char **topics = weir_mem_take(&m, (pl->repartition_count + 1) * sizeof *topics), **sources = NULL;
+	uint32_t count = 0;
+	for (uint32_t r = 0; r < pl->repartition_count; r++)
+		topics[r] = pl->repartitions[r].topic;
+	enum weir_err err = WEIR_OK;
+	for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++) {
+		const struct weir_table_options *to = &pl->scans[s].table->options;
+		if (pl->scans[s].repartition >= 0)
+			continue;
+		if (!weir_source_is_kafka(co, s) || to->topic_pattern) {
+			err = weir_diag_set(
+				dg, WEIR_E_CONF,
+				"table %s: exchange = topic wants sources that are topics named on the same "
+				"brokers as the results",
+				pl->scans[s].name);
+			break;
+		}
+		const char **own;
+		uint32_t n = split_topics(&m, to->topic ? to->topic : pl->scans[s].name, &own);
+		const char **all = weir_mem_take(&m, (count + n + 1) * sizeof *all);
+		if (count)
+			memcpy(all, sources, count * sizeof *all);
+		memcpy(all + count, own, n * sizeof *all);
+		sources = all;
+		count += n;
+	}
+	if (err == WEIR_OK) {
+		struct weir_kafka_repartition_spec spec = {
+			.app = co->app,
+			.topics = topics,
+			.topic_count = pl->repartition_count,
+			.sources = sources,
+			.source_count = count,
+			.create = co->settings.topics_create,
+			.broker_wait_ms = co->settings.broker_wait_ms ? co->settings.broker_wait_ms : -1,
+			.stop = stop};
+		struct weir_kafka_log lg = {say, co};
+		err = weir_kafka_repartition_create(co->cf, &spec, &lg, dg);
+	}
+	weir_mem_fini(&m);
+	return err;
+}
+
 enum weir_err weir_kafka_sources_open(struct weir_core *co, const _Atomic bool *stop, struct weir_diag **dg)
 {
 	const struct weir_plan *pl = co->plan;
@@ -145,7 +193,7 @@ enum weir_err weir_kafka_sources_open(struct weir_core *co, const _Atomic bool *
 	struct weir_kafka_scan *scans = weir_mem_take(&m, (pl->scan_count + 1) * sizeof *scans);
 	uint32_t *scan = weir_mem_take(&m, (pl->scan_count + 1) * sizeof *scan);
 	uint32_t count = 0;
-	enum weir_err err = WEIR_OK;
+	enum weir_err err = pl->repartition_count ? make_repartitions(co, stop, dg) : WEIR_OK;
 	for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++) {
 		if (!weir_source_is_kafka(co, s))
 			continue;
@@ -169,7 +217,8 @@ enum weir_err weir_kafka_sources_open(struct weir_core *co, const _Atomic bool *
 		co->streams[scan[i]] = weir_kafka_input_stream(co->input, i);
 		co->kafka_scan[scan[i]] = i;
 		co->live = true;
-		co->endless |= weir_kafka_input_live(co->input, i);
+		/* A repartition topic ends with what feeds it. */
+		co->endless |= pl->scans[scan[i]].repartition < 0 && weir_kafka_input_live(co->input, i);
 	}
 	weir_mem_fini(&m);
 	return err;

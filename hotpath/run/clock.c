@@ -20,7 +20,7 @@ struct up_times {
 /* A partition of a repartition topic: its upstream slots as its records tell them. */
 struct upstream_times {
 	int64_t *time; /* per upstream slot; NULL: an ordinary partition */
-	bool *out;
+	uint8_t *flags;
 	uint32_t count;
 	int64_t now;   /* the minimum, never going back */
 	uint32_t last; /* who holds it */
@@ -52,7 +52,7 @@ struct weir_times *weir_times_create(const struct weir_plan *pl)
 			struct upstream_times *us = &tm->upstream[sc->partition_base + p];
 			us->count = pl->repartitions[r].upstream_count;
 			us->time = weir_xcalloc(us->count + 1, sizeof *us->time);
-			us->out = weir_xcalloc(us->count + 1, sizeof *us->out);
+			us->flags = weir_xcalloc(us->count + 1, sizeof *us->flags);
 			us->now = WEIR_TIME_UNSET;
 			for (uint32_t k = 0; k < us->count; k++)
 				us->time[k] = WEIR_TIME_UNSET;
@@ -100,7 +100,7 @@ void weir_times_destroy(struct weir_times *tm)
 	free(tm->up);
 	for (uint32_t p = 0; p < tm->pl->partition_count; p++) {
 		free(tm->upstream[p].time);
-		free(tm->upstream[p].out);
+		free(tm->upstream[p].flags);
 	}
 	free(tm->upstream);
 	free(tm);
@@ -227,33 +227,38 @@ void weir_times_advance_up(struct weir_times *tm, uint32_t branch, uint32_t from
 	refresh_slot(tm, tm->pl->branches[branch].target, 0);
 }
 
-int64_t weir_times_upstream(struct weir_times *tm, uint32_t part, uint32_t from, int64_t time, bool out)
+int64_t weir_times_upstream(struct weir_times *tm, uint32_t part, uint32_t from, int64_t time, uint32_t flags)
 {
 	struct upstream_times *us = &tm->upstream[part];
 	if (from >= us->count)
 		return us->now; /* written by a larger topology: its slots do not feed this one */
-	bool moved = time > us->time[from] || out != us->out[from];
+	bool flagged = flags != us->flags[from];
+	bool moved = time > us->time[from] || flagged;
 	if (time > us->time[from])
 		us->time[from] = time;
-	us->out[from] = out;
+	us->flags[from] = (uint8_t)flags;
 	/* Others hold the minimum still, unless one that counts had to be waited for. */
-	if (!moved || (from != us->last && us->now != WEIR_TIME_UNSET && !out))
+	if (!moved || (from != us->last && us->now != WEIR_TIME_UNSET && !flagged))
 		return us->now;
 	int64_t low = INT64_MAX, high = WEIR_TIME_UNSET;
+	bool bound = true;
 	for (uint32_t k = 0; k < us->count; k++) {
 		high = weir_max_i64(high, us->time[k]);
-		if (us->out[k] || us->time[k] >= low)
+		bound &= (us->flags[k] & WEIR_UPSTREAM_BOUND) != 0;
+		if ((us->flags[k] & WEIR_UPSTREAM_OUT) != 0 || us->time[k] >= low)
 			continue;
 		low = us->time[k];
 		us->last = k;
 	}
+	if (bound != tm->bound[part])
+		tm->bound[part] = tm->out[part] = bound;
 	us->now = weir_max_i64(us->now, low == INT64_MAX ? high : low);
 	return us->now;
 }
 
-bool weir_times_part_out(const struct weir_times *tm, uint32_t part)
+uint32_t weir_times_part_flags(const struct weir_times *tm, uint32_t part)
 {
-	return tm->out[part];
+	return (tm->out[part] ? WEIR_UPSTREAM_OUT : 0) | (tm->bound[part] ? WEIR_UPSTREAM_BOUND : 0);
 }
 
 void weir_times_event(struct weir_times *tm, uint32_t part, enum weir_event event)

@@ -23,11 +23,13 @@ struct weir_clock weir_times_clock_up(const struct weir_times *tm, uint32_t stag
 void weir_times_advance(struct weir_times *tm, uint32_t scan, uint32_t part, int64_t time_max);
 /* Upstream slot `from` has handed on everything up to stage_time. */
 void weir_times_advance_up(struct weir_times *tm, uint32_t branch, uint32_t from, int64_t stage_time, bool out);
-/* A repartition topic's partition `part`: upstream slot `from` has handed on everything up to time; out: it is idle or
- * at its bound. Returns the time of the partition now: the minimum over upstream slots that count (WEIR_TIME_UNSET
- * while one of them has said nothing), the largest of all when none does. Cost: O(1), O(upstream slots) when the
- * minimum moves. */
-int64_t weir_times_upstream(struct weir_times *tm, uint32_t part, uint32_t from, int64_t time, bool out);
+/* What a repartition topic says of an upstream slot besides its time. */
+enum { WEIR_UPSTREAM_OUT = 1 /* idle or at its bound */, WEIR_UPSTREAM_BOUND = 2 };
+/* A repartition topic's partition `part`: upstream slot `from` has handed on everything up to time. Returns the time of
+ * the partition now: the minimum over upstream slots that count (WEIR_TIME_UNSET while one of them has said nothing),
+ * the largest of all when none does. Once every slot is at its bound the partition is. Cost: O(1), O(upstream slots)
+ * when the minimum or a flag moves. */
+int64_t weir_times_upstream(struct weir_times *tm, uint32_t part, uint32_t from, int64_t time, uint32_t flags);
 void weir_times_event(struct weir_times *tm, uint32_t part, enum weir_event event);
 /* Moves every partition that has a time on by ms: all are idle and the wall clock goes on. */
 void weir_times_advance_by(struct weir_times *tm, int64_t ms);
@@ -42,8 +44,8 @@ int64_t weir_times_part(const struct weir_times *tm, uint32_t part);
 /* The time of a source partition or of an upstream slot, and whether it is out of the minimum. */
 int64_t weir_times_source(const struct weir_times *tm, uint32_t part, bool *out);
 int64_t weir_times_up(const struct weir_times *tm, uint32_t branch, uint32_t from, bool *out);
-/* Whether a source partition is idle or at its bound. */
-bool weir_times_part_out(const struct weir_times *tm, uint32_t part);
+/* WEIR_UPSTREAM_* of a source partition. */
+uint32_t weir_times_part_flags(const struct weir_times *tm, uint32_t part);
 /* Whether everything that feeds a direct slot is at its bound (*bound) or out of the minimum (result). */
 bool weir_times_slot_out(const struct weir_times *tm, uint32_t stage, uint32_t slot, bool *bound);
 

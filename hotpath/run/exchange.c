@@ -28,11 +28,11 @@ void weir_exchange_time_begin(struct weir_buf *out)
 	put_le32(out, 0);
 }
 
-void weir_exchange_time_put(struct weir_buf *out, uint32_t upstream, int64_t time, bool out_of_it)
+void weir_exchange_time_put(struct weir_buf *out, uint32_t upstream, int64_t time, uint32_t flags)
 {
 	put_le32(out, upstream);
 	put_le64(out, (uint64_t)time);
-	weir_buf_put_byte(out, out_of_it);
+	weir_buf_put_byte(out, (uint8_t)flags);
 	uint32_t count = weir_load_le32(out->data + 4) + 1;
 	for (int i = 0; i < 4; i++)
 		out->data[4 + i] = (uint8_t)(count >> 8 * i);
@@ -48,7 +48,7 @@ static bool take_times(const struct weir_record *r, uint32_t part, struct weir_t
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
 		const uint8_t *at = r->value + TIME_HEAD + (size_t)i * WEIR_EXCHANGE_TIME_BYTES;
-		*now = weir_times_upstream(tm, part, weir_load_le32(at), (int64_t)weir_load_le64(at + 4), at[12] != 0);
+		*now = weir_times_upstream(tm, part, weir_load_le32(at), (int64_t)weir_load_le64(at + 4), at[12]);
 	}
 	return true;
 }
@@ -67,7 +67,7 @@ void weir_exchange_unwrap(struct weir_fragment *fr, struct weir_times *tm)
 			continue;
 		if (r->value && r->value_bytes >= WEIR_EXCHANGE_HEAD) {
 			now = weir_times_upstream(tm, fr->part, weir_load_le32(r->value),
-						  (int64_t)weir_load_le64(r->value + 4), false);
+						  (int64_t)weir_load_le64(r->value + 4), 0);
 			u->value += WEIR_EXCHANGE_HEAD;
 			u->value_bytes -= WEIR_EXCHANGE_HEAD;
 		}

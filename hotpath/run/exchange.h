@@ -2,7 +2,7 @@
  * columns:
  *
  *   row   upstream slot:le32  its time as of the row:le64  the columns (format packed)
- *   time  0xffffffff:le32  count:le32  { upstream slot:le32  time:le64  out:u8 }
+ *   time  0xffffffff:le32  count:le32  { upstream slot:le32  time:le64  flags:u8 }
  *
  * A row's record timestamp is its event time. A time record stands in every partition at the end of an epoch in which
  * some upstream slot's time moved. @thread worker (reading), worker or snap (writing) */
@@ -17,7 +17,7 @@ enum { WEIR_EXCHANGE_HEAD = 12, WEIR_EXCHANGE_TIME_BYTES = 13 };
 void weir_exchange_head(struct weir_buf *out, uint32_t upstream, int64_t time);
 /* Begins a time record; then one _put for each upstream slot. Returns where the count stands, for _put. */
 void weir_exchange_time_begin(struct weir_buf *out);
-void weir_exchange_time_put(struct weir_buf *out, uint32_t upstream, int64_t time, bool out_of_it);
+void weir_exchange_time_put(struct weir_buf *out, uint32_t upstream, int64_t time, uint32_t flags);
 
 /* Before decoding fr (a batch of a repartition topic): takes the heads off, applies time records and leaves them out of
  * fr->sel, and notes the partition's time as of each row. What is none of ours is left to the decoder to refuse. */

@@ -321,7 +321,8 @@ static void barrier(struct weir_worker *w, struct weir_bundle *b, uint64_t epoch
 			m->task_time = weir_times_task(w->times, s, k);
 			m->changed = changed;
 			bool bound;
-			m->out = weir_times_slot_out(w->times, s, k, &bound);
+			bool out = weir_times_slot_out(w->times, s, k, &bound);
+			m->flags = (uint8_t)((out ? WEIR_UPSTREAM_OUT : 0) | (bound ? WEIR_UPSTREAM_BOUND : 0));
 			m->at = b->deltas.bytes;
 			weir_slot_save(w->slots[s][k], &b->deltas);
 			m->bytes = (uint32_t)(b->deltas.bytes - m->at);
@@ -348,7 +349,8 @@ static void point_finish(struct weir_worker *w, struct weir_bundle *b, struct we
 	if (in->barrier)
 		barrier(w, b, in->epoch);
 	for (uint32_t p = 0; p < pl->partition_count; p++)
-		b->part_time[p] = weir_times_part(w->times, p), b->part_out[p] = weir_times_part_out(w->times, p);
+		b->part_time[p] = weir_times_part(w->times, p),
+		b->part_flags[p] = (uint8_t)weir_times_part_flags(w->times, p);
 	b->counters = counters_sum(&st->pending[st->pending_at].decoded, &st->applied_counts);
 	b->state_entries = 0;
 	uint64_t dirty = 0;

@@ -166,7 +166,7 @@ struct weir_slot_mark {
 	size_t at; /* in bundle->deltas: weir_slot_save's bytes */
 	uint32_t bytes;
 	bool changed;
-	bool out; /* everything that feeds it is idle or at its bound */
+	uint8_t flags; /* WEIR_UPSTREAM_*: of everything that feeds it */
 };
 
 /* Conserved at every order point, summed over workers: read = sel + rejected_decode, and rows that entered branches =
@@ -208,7 +208,7 @@ struct weir_bundle {
 	} * window_ends; /* time windows that closed, each once per worker: snap counts the different ones */
 	uint32_t window_end_count, window_end_capacity;
 	int64_t *part_time;            /* per global partition, WEIR_TIME_UNSET where this worker knows nothing */
-	bool *part_out;                /* per global partition: idle or at its bound */
+	uint8_t *part_flags;           /* per global partition: WEIR_UPSTREAM_* */
 	struct weir_counters counters; /* totals of this run */
 	struct weir_refusal refusal[WEIR_REFUSALS_MAX];
 	uint32_t refusal_count;

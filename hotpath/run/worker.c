@@ -121,6 +121,7 @@ enum weir_err weir_worker_create(struct weir_worker **out, const struct weir_wor
 	st->inline_apply = cf->count == 1 || pl->route_direct;
 	rings_init(w, cf->fragments);
 	w->times = weir_times_create(pl);
+	w->part_ended = weir_xcalloc(pl->partition_count + 1, sizeof *w->part_ended);
 	w->arena = weir_arena_create();
 	w->slots = weir_xcalloc(pl->stage_count + 1, sizeof *w->slots);
 	for (uint32_t s = 0; s < pl->stage_count; s++) {
@@ -135,7 +136,7 @@ enum weir_err weir_worker_create(struct weir_worker **out, const struct weir_wor
 	for (uint32_t i = 0; i < cf->bundles; i++) {
 		st->all_bundle[i] = weir_xcalloc(1, sizeof **st->all_bundle);
 		st->all_bundle[i]->part_time = weir_xcalloc(pl->partition_count + 1, sizeof(int64_t));
-		st->all_bundle[i]->part_out = weir_xcalloc(pl->partition_count + 1, sizeof(bool));
+		st->all_bundle[i]->part_flags = weir_xcalloc(pl->partition_count + 1, 1);
 		st->free_bundle[st->free_bundle_count++] = st->all_bundle[i];
 	}
 	enum weir_err err = state_fill(w, dg);
@@ -165,7 +166,7 @@ void weir_worker_destroy(struct weir_worker *w)
 		free(b->delta);
 		free(b->marks);
 		free(b->part_time);
-		free(b->part_out);
+		free(b->part_flags);
 		free(b);
 	}
 	if (st->point.closed)
@@ -190,6 +191,7 @@ void weir_worker_destroy(struct weir_worker *w)
 	free(w->slots);
 	weir_arena_destroy(w->arena);
 	weir_times_destroy(w->times);
+	free(w->part_ended);
 	for (uint32_t i = 0; i < w->cf.count; i++) {
 		weir_ring_fini(&w->from[i]);
 		weir_ring_fini(&w->from_stage[i]);
@@ -724,6 +726,10 @@ static void apply_scan_fragment(struct weir_worker *w, struct weir_bundle *b, co
 			weir_worker_apply_rows(w, b, fr, fb, w->st->guarded, w->st->guarded_rows, count, &clock);
 	}
 	weir_times_advance(w->times, fr->scan, fr->part, time_max);
+	if (w->cf.plan->scans[fr->scan].repartition >= 0)
+		atomic_store_explicit(&w->part_ended[fr->part],
+				      (weir_times_part_flags(w->times, fr->part) & WEIR_UPSTREAM_BOUND) != 0,
+				      memory_order_relaxed);
 }
 
 /* ---- the loop ---- */

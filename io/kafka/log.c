@@ -311,7 +311,8 @@ static enum weir_err log_topic(struct weir_log *base, const struct weir_topic_sp
 				.old_ms = INT64_MIN};
 	uint32_t number = lg->topic_count++;
 	t->absent = spec->kind == WEIR_TOPIC_CHANGELOG && lg->spec.stateless && lg->spec.input != NULL;
-	t->in_transaction = spec->kind == WEIR_TOPIC_CHANGELOG || lg->results == NULL;
+	t->in_transaction =
+		spec->kind == WEIR_TOPIC_CHANGELOG || spec->kind == WEIR_TOPIC_REPARTITION || lg->results == NULL;
 	enum weir_err err = WEIR_OK;
 	if (!t->absent) {
 		err = open_topic(lg, t, spec, dg);

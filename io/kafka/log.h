@@ -28,4 +28,20 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_log_open(struct weir_log **out, const s
 						  const struct weir_kafka_log_spec *spec,
 						  const struct weir_kafka_log *lg, struct weir_diag **dg);
 
+/* The repartition topics of an application: made, with as many partitions as its sources (which must have equally
+ * many), before it subscribes to them. */
+struct weir_kafka_repartition_spec {
+	const char *app;
+	const char *const *topics;
+	uint32_t topic_count;
+	const char *const *sources;
+	uint32_t source_count;
+	bool create; /* topics.create */
+	int64_t broker_wait_ms;
+	const _Atomic bool *stop;
+};
+WEIR_MUST_CHECK enum weir_err weir_kafka_repartition_create(const struct weir_conf *cf,
+							    const struct weir_kafka_repartition_spec *spec,
+							    const struct weir_kafka_log *lg, struct weir_diag **dg);
+
 #endif

@@ -57,9 +57,12 @@ in=$scratch/in
 	exit 1
 }
 
-# sql FILE OUTPUT-TOPIC EMIT [OPTIONS]: the job; OPTIONS go into the source's WITH
+# sql FILE OUTPUT-TOPIC EMIT [OPTIONS [unkeyed]]: the job; OPTIONS go into the source's WITH; unkeyed: nothing is said of
+# the source's key, so that rows have to be brought to their merchant's slot
 sql() {
-	local keys="'key.format' = 'raw', 'key.fields' = 'merchant_id'" emit=""
+	local keys="'key.format' = 'raw', 'key.fields' = 'merchant_id'" emit="" from
+	from=", $keys"
+	[ "${5:-}" = unkeyed ] && from=""
 	if [ "$3" = changes ]; then
 		keys="'key.format' = 'json', 'key.fields' = 'merchant_id;window_start'"
 		emit="EMIT CHANGES"
@@ -67,8 +70,7 @@ sql() {
 	cat >"$1" <<-SQL
 		CREATE TABLE orders (order_id STRING, merchant_id STRING, customer_id STRING, amount DECIMAL(12,2), currency STRING,
 		  ts BIGINT, event_time AS TO_TIMESTAMP_LTZ(ts, 3), WATERMARK FOR event_time AS event_time - INTERVAL '5' SECOND)
-		WITH ('connector' = 'kafka', 'topic' = 'order.placed', 'format' = 'json', 'key.format' = 'raw',
-		  'key.fields' = 'merchant_id'${4:-});
+		WITH ('connector' = 'kafka', 'topic' = 'order.placed', 'format' = 'json'$from${4:-});
 		CREATE TABLE revenue (window_start TIMESTAMP(3), window_end TIMESTAMP(3), merchant_id STRING, revenue DECIMAL(38,2),
 		  orders BIGINT)
 		WITH ('connector' = 'kafka', 'topic' = '$2', 'format' = 'json', $keys);
@@ -157,9 +159,9 @@ if [ "$killed" -gt "$kills" ]; then ok "$killed kills fell into runs"; else not_
 # ---- instances come, go and crash ----
 app=shared
 sql "$scratch/$app.sql" "$app" final "$bounded"
-instance() {
-	"$weir" run "$scratch/$app.sql" -b "$b" -X processing.guarantee=exactly_once -X session.timeout.ms=6000 \
-		-X heartbeat.interval.ms=500 "$@" 2>>"$scratch/shared.$BASHPID.said"
+instance() { # run as `instance ... &`: it becomes the command
+	exec "$weir" run "$scratch/$app.sql" -b "$b" -X processing.guarantee=exactly_once -X session.timeout.ms=6000 \
+		-X heartbeat.interval.ms=500 "$@" 2>"$scratch/shared.$BASHPID.said"
 }
 instance -X scan.rate=15000 &
 one=$!
@@ -185,6 +187,40 @@ else
 	not_ok "the last instance: $(tail -n 3 "$scratch/said" | tr '\n' ' ')"
 fi
 fine "joined, left and crashed: every result exactly once" exact_on "$app" final
+
+# ---- a repartition topic between ----
+for guarantee in at_least_once exactly_once; do
+	app=topic-$guarantee
+	sql "$scratch/$app.sql" "$app" final "$bounded" unkeyed
+	expect "exchange=topic, $guarantee: runs to the bound" 0 " $records applied|records" \
+		timeout 120 "$weir" run "$scratch/$app.sql" -b "$b" -X exchange=topic -X "processing.guarantee=$guarantee"
+	fine "exchange=topic, $guarantee: exact" exact_on "$app" final
+done
+app=topic-shared
+sql "$scratch/$app.sql" "$app" final "$bounded" unkeyed
+rekeyed=(-X exchange=topic -X scan.rate=20000)
+instance "${rekeyed[@]}" &
+one=$!
+sleep 2
+instance "${rekeyed[@]}" &
+two=$!
+sleep 4
+kill -9 $one
+wait $one 2>/dev/null
+instance "${rekeyed[@]}" &
+three=$!
+sleep 6
+kill -TERM $two
+wait $two
+for ((k = 0; k < 900; k++)); do
+	kill -0 $three 2>/dev/null || break
+	sleep 0.1
+done
+if kill -9 $three 2>/dev/null; then
+	not_ok "exchange=topic: the last instance does not end: $(tail -n 3 "$scratch/shared.$three.said" | tr '\n' ' ')"
+fi
+wait $three 2>/dev/null
+fine "exchange=topic, joined, left and crashed: every result exactly once" exact_on "$app" final
 
 # ---- a frozen instance wakes up ----
 app=frozen

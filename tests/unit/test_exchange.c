@@ -50,46 +50,59 @@ static int teardown(void **state)
 static void test_a_partition_waits_for_every_upstream_slot(void **state)
 {
 	(void)state;
-	assert_true(weir_times_upstream(tm, PART, 0, 100, false) == WEIR_TIME_UNSET);
-	assert_true(weir_times_upstream(tm, PART, 1, 50, false) == WEIR_TIME_UNSET);
-	assert_int_equal(weir_times_upstream(tm, PART, 2, 70, false), 50);
-	assert_int_equal(weir_times_upstream(tm, PART, 1, 80, false), 70);
-	assert_int_equal(weir_times_upstream(tm, PART, 1, 60, false), 70); /* never back */
-	assert_int_equal(weir_times_upstream(tm, PART, 2, 200, false), 80);
+	assert_true(weir_times_upstream(tm, PART, 0, 100, 0) == WEIR_TIME_UNSET);
+	assert_true(weir_times_upstream(tm, PART, 1, 50, 0) == WEIR_TIME_UNSET);
+	assert_int_equal(weir_times_upstream(tm, PART, 2, 70, 0), 50);
+	assert_int_equal(weir_times_upstream(tm, PART, 1, 80, 0), 70);
+	assert_int_equal(weir_times_upstream(tm, PART, 1, 60, 0), 70); /* never back */
+	assert_int_equal(weir_times_upstream(tm, PART, 2, 200, 0), 80);
 	/* The other partition has heard nothing. */
-	assert_true(weir_times_upstream(tm, PART + 1, 0, 1, false) == WEIR_TIME_UNSET);
+	assert_true(weir_times_upstream(tm, PART + 1, 0, 1, 0) == WEIR_TIME_UNSET);
 }
 
 static void test_idle_slots_hold_nothing_up(void **state)
 {
 	(void)state;
-	assert_true(weir_times_upstream(tm, PART, 0, 100, false) == WEIR_TIME_UNSET);
-	assert_true(weir_times_upstream(tm, PART, 1, WEIR_TIME_UNSET, true) == WEIR_TIME_UNSET);
-	assert_int_equal(weir_times_upstream(tm, PART, 2, 300, false), 100);
-	assert_int_equal(weir_times_upstream(tm, PART, 0, 100, true), 300);
+	assert_true(weir_times_upstream(tm, PART, 0, 100, 0) == WEIR_TIME_UNSET);
+	assert_true(weir_times_upstream(tm, PART, 1, WEIR_TIME_UNSET, WEIR_UPSTREAM_OUT) == WEIR_TIME_UNSET);
+	assert_int_equal(weir_times_upstream(tm, PART, 2, 300, 0), 100);
+	assert_int_equal(weir_times_upstream(tm, PART, 0, 100, WEIR_UPSTREAM_OUT), 300);
 	/* One that comes back does not take time back. */
-	assert_int_equal(weir_times_upstream(tm, PART, 1, 10, false), 300);
-	assert_int_equal(weir_times_upstream(tm, PART, 1, 400, false), 300);
+	assert_int_equal(weir_times_upstream(tm, PART, 1, 10, 0), 300);
+	assert_int_equal(weir_times_upstream(tm, PART, 1, 400, 0), 300);
 	/* All idle: the largest seen. */
-	assert_int_equal(weir_times_upstream(tm, PART, 1, 400, true), 300);
-	assert_int_equal(weir_times_upstream(tm, PART, 2, 300, true), 400);
+	assert_int_equal(weir_times_upstream(tm, PART, 1, 400, WEIR_UPSTREAM_OUT), 300);
+	assert_int_equal(weir_times_upstream(tm, PART, 2, 300, WEIR_UPSTREAM_OUT), 400);
+}
+
+static void test_a_partition_ends_when_every_slot_has(void **state)
+{
+	(void)state;
+	const uint32_t end = WEIR_UPSTREAM_OUT | WEIR_UPSTREAM_BOUND;
+	(void)weir_times_upstream(tm, PART, 0, 10, end);
+	(void)weir_times_upstream(tm, PART, 1, WEIR_TIME_UNSET, end);
+	assert_int_equal(weir_times_part_flags(tm, PART), 0);
+	assert_int_equal(weir_times_upstream(tm, PART, 2, 5, end), 10);
+	assert_int_equal(weir_times_part_flags(tm, PART), end);
+	(void)weir_times_upstream(tm, PART, 1, 20, 0); /* a later run has more of it */
+	assert_int_equal(weir_times_part_flags(tm, PART), 0);
 }
 
 static void test_a_slot_that_does_not_exist_is_passed_over(void **state)
 {
 	(void)state;
-	assert_true(weir_times_upstream(tm, PART, 3, 100, false) == WEIR_TIME_UNSET);
-	assert_true(weir_times_upstream(tm, PART, UINT32_MAX, 100, false) == WEIR_TIME_UNSET);
+	assert_true(weir_times_upstream(tm, PART, 3, 100, 0) == WEIR_TIME_UNSET);
+	assert_true(weir_times_upstream(tm, PART, UINT32_MAX, 100, 0) == WEIR_TIME_UNSET);
 }
 
 static void test_restored_time_holds_for_all_slots(void **state)
 {
 	(void)state;
 	weir_times_set_part(tm, PART, 500);
-	assert_int_equal(weir_times_upstream(tm, PART, 0, 600, false), 500);
-	assert_int_equal(weir_times_upstream(tm, PART, 1, 450, false), 500);
-	assert_int_equal(weir_times_upstream(tm, PART, 1, 700, false), 500);
-	assert_int_equal(weir_times_upstream(tm, PART, 2, 650, false), 600);
+	assert_int_equal(weir_times_upstream(tm, PART, 0, 600, 0), 500);
+	assert_int_equal(weir_times_upstream(tm, PART, 1, 450, 0), 500);
+	assert_int_equal(weir_times_upstream(tm, PART, 1, 700, 0), 500);
+	assert_int_equal(weir_times_upstream(tm, PART, 2, 650, 0), 600);
 }
 
 static void put(struct weir_record *r, struct weir_buf *b)
@@ -109,9 +122,9 @@ static void test_batches_are_unwrapped(void **state)
 	weir_exchange_head(&row, 1, 42);
 	weir_buf_puts(&row, "columns");
 	weir_exchange_time_begin(&times);
-	weir_exchange_time_put(&times, 0, 40, false);
-	weir_exchange_time_put(&times, 1, 41, false);
-	weir_exchange_time_put(&times, 2, WEIR_TIME_UNSET, true);
+	weir_exchange_time_put(&times, 0, 40, 0);
+	weir_exchange_time_put(&times, 1, 41, 0);
+	weir_exchange_time_put(&times, 2, WEIR_TIME_UNSET, WEIR_UPSTREAM_OUT);
 	weir_buf_puts(&other, "xy");
 	put(&records[0], &row);
 	put(&records[1], &times);
@@ -150,6 +163,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_partition_waits_for_every_upstream_slot, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle_slots_hold_nothing_up, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_partition_ends_when_every_slot_has, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_slot_that_does_not_exist_is_passed_over, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_restored_time_holds_for_all_slots, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_batches_are_unwrapped, setup, teardown),

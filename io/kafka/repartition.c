@@ -1,0 +1,81 @@
+/* repartition.c: makes the repartition topics of an application before it subscribes to them (log.h). @thread init */
+#include "io/kafka/client.h"
+#include "io/kafka/log.h"
+#include "io/kafka/topic.h"
+
+/* Records go once every reader has committed them (log.c), never by age: their times may lie in the past. */
+static const struct weir_kafka_setting settings[] = {
+	{"cleanup.policy", "delete"}, {"retention.ms", "-1"}, {NULL, NULL}};
+
+static enum weir_err ensure(struct weir_kafka_client *kc, const struct weir_kafka_repartition_spec *spec,
+			    struct weir_diag **dg)
+{
+	uint32_t most = 0, partitions = 0;
+	enum weir_err err = WEIR_OK;
+	for (uint32_t i = 0; i < spec->source_count && err == WEIR_OK; i++) {
+		uint32_t n = 0;
+		err = weir_kafka_client_partitions(kc, spec->sources[i], &n, dg);
+		if (err == WEIR_OK && n == 0)
+			err = weir_diag_set(dg, WEIR_E_CONF, "no topic %s on %s", spec->sources[i],
+					    weir_kafka_client_brokers(kc));
+		if (err == WEIR_OK && most != 0 && n != most)
+			err = weir_diag_set(
+				dg, WEIR_E_CONF,
+				"exchange = topic wants sources of equal partition counts: %s has %u, %s has %u",
+				spec->sources[0], most, spec->sources[i], n);
+		most = most == 0 ? n : most;
+	}
+	for (uint32_t i = 0; i < spec->topic_count && err == WEIR_OK; i++) {
+		bool created = false;
+		err = weir_kafka_client_partitions(kc, spec->topics[i], &partitions, dg);
+		if (err == WEIR_OK && partitions == 0 && !spec->create)
+			err = weir_diag_set(dg, WEIR_E_CONF, "no topic %s on %s, and topics.create is false",
+					    spec->topics[i], weir_kafka_client_brokers(kc));
+		if (err == WEIR_OK && partitions == 0)
+			err = weir_kafka_topic_create(kc, spec->topics[i], most, settings, &created, &partitions, dg);
+		if (err == WEIR_OK && partitions != most)
+			err = weir_diag_set(
+				dg, WEIR_E_CONF,
+				"topic %s has %u partitions, its application's sources have %u: an instance "
+				"takes partition i of all of them. To start over: weir reset %s -b %s --execute",
+				spec->topics[i], partitions, most, spec->app, weir_kafka_client_brokers(kc));
+		if (err == WEIR_OK && created)
+			weir_kafka_client_say(kc, 6, "made topic %s with %u partitions", spec->topics[i], partitions);
+	}
+	return err;
+}
+
+static enum weir_err wait_broker(struct weir_kafka_client *kc, const struct weir_kafka_repartition_spec *spec,
+				 struct weir_diag **dg)
+{
+	int64_t since = weir_kafka_now_ms();
+	for (;;) {
+		const struct rd_kafka_metadata *md;
+		int64_t left = spec->broker_wait_ms < 0 ? WEIR_KAFKA_WAIT_MS
+							: since + spec->broker_wait_ms - weir_kafka_now_ms();
+		int64_t wait_ms = left < WEIR_KAFKA_WAIT_MS ? left : WEIR_KAFKA_WAIT_MS;
+		enum weir_err err = weir_kafka_client_metadata(kc, NULL, wait_ms, &md, dg);
+		if (err == WEIR_OK)
+			rd_kafka_metadata_destroy(md);
+		bool stopped = spec->stop && atomic_load_explicit(spec->stop, memory_order_relaxed);
+		bool over = spec->broker_wait_ms >= 0 && left <= WEIR_KAFKA_WAIT_MS;
+		if (err != WEIR_E_UNAVAILABLE || stopped || over)
+			return err;
+		weir_kafka_client_say(kc, 4, "waiting: %s", weir_diag_text(*dg));
+		weir_diag_destroy(*dg);
+		*dg = NULL;
+	}
+}
+
+enum weir_err weir_kafka_repartition_create(const struct weir_conf *cf, const struct weir_kafka_repartition_spec *spec,
+					    const struct weir_kafka_log *lg, struct weir_diag **dg)
+{
+	struct weir_kafka_client *kc = NULL;
+	enum weir_err err = weir_kafka_client_create(&kc, cf, WEIR_KAFKA_ADMIN, NULL, lg, dg);
+	if (err == WEIR_OK)
+		err = wait_broker(kc, spec, dg);
+	if (err == WEIR_OK)
+		err = ensure(kc, spec, dg);
+	weir_kafka_client_destroy(kc);
+	return err;
+}
