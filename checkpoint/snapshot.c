@@ -426,6 +426,19 @@ static bool list_times(struct weir_snapshot *sn, const struct weir_plan_repartit
 	return any;
 }
 
+/* Times of source partitions: the furthest that any worker knows. */
+static void merge_times(struct weir_snapshot *sn)
+{
+	for (uint32_t p = 0; p < sn->cf.plan->partition_count; p++) {
+		sn->part_time[p] = WEIR_TIME_UNSET;
+		sn->part_flags[p] = 0;
+		for (uint32_t w = 0; w < sn->cf.worker_count; w++) {
+			sn->part_time[p] = weir_max_i64(sn->part_time[p], sn->bundles[w]->part_time[p]);
+			sn->part_flags[p] |= sn->bundles[w]->part_flags[p];
+		}
+	}
+}
+
 /* A time record into every partition of each repartition topic whose upstream slots have moved: behind the rows that
  * were final by then. */
 static enum weir_err write_times(struct weir_snapshot *sn, bool *any, struct weir_diag **dg)
@@ -464,14 +477,7 @@ static enum weir_err commit(struct weir_snapshot *sn, struct weir_diag **dg)
 	struct partition_sum *ps = weir_xcalloc(parts, sizeof *ps);
 	enum weir_err err = WEIR_OK;
 	bool any = false;
-	for (uint32_t p = 0; p < pl->partition_count; p++) {
-		sn->part_time[p] = WEIR_TIME_UNSET;
-		sn->part_flags[p] = 0;
-		for (uint32_t w = 0; w < sn->cf.worker_count; w++) {
-			sn->part_time[p] = weir_max_i64(sn->part_time[p], sn->bundles[w]->part_time[p]);
-			sn->part_flags[p] |= sn->bundles[w]->part_flags[p];
-		}
-	}
+	merge_times(sn);
 	if (pl->repartition_count)
 		err = write_times(sn, &any, dg);
 	for (uint32_t s = 0; s < (pl->stage_count ? pl->stage_count : 1) && err == WEIR_OK; s++) {
@@ -614,6 +620,13 @@ enum weir_err weir_snapshot_step(struct weir_snapshot *sn, bool *moved, struct w
 	enum weir_err err = note_refusals(sn, dg);
 	if (err == WEIR_OK)
 		err = write_results(sn, dg);
+	/* At every order point, so that rows of the next one are judged by what is behind them; a barrier does so
+	 * itself. */
+	if (err == WEIR_OK && sn->cf.plan->repartition_count && !sn->point->barrier) {
+		bool any = false;
+		merge_times(sn);
+		err = write_times(sn, &any, dg);
+	}
 	if (err == WEIR_OK && sn->point->barrier && sn->cf.log)
 		err = commit(sn, dg);
 	if (err != WEIR_OK)

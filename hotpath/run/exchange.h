@@ -4,8 +4,9 @@
  *   row   upstream slot:le32  its time as of the row:le64  the columns (format packed)
  *   time  0xffffffff:le32  count:le32  { upstream slot:le32  time:le64  flags:u8 }
  *
- * A row's record timestamp is its event time. A time record stands in every partition at the end of an epoch in which
- * some upstream slot's time moved. @thread worker (reading), worker or snap (writing) */
+ * A row's record timestamp is its event time. A time record stands in every partition behind the rows of an order
+ * point at which some source partition's time had moved (a stage's slot: of an epoch). @thread worker (reading), worker
+ * or snap (writing) */
 #ifndef WEIR_RUN_EXCHANGE_H
 #define WEIR_RUN_EXCHANGE_H
 
