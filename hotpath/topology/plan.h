@@ -61,7 +61,7 @@ struct weir_plan_scan {
 	bool reject_null_value; /* some branch needs a value (plain GROUP BY) */
 	bool is_table; /* has a PRIMARY KEY: its columns come from the record's key, a null value deletes and has the
 			  record's own timestamp */
-	int32_t repartition;    /* reads this repartition topic; -1: an ordinary source */
+	int32_t repartition; /* reads this repartition topic; -1: an ordinary source */
 	int64_t grace_ms;
 	uint32_t branch_count;
 	const uint32_t *branches;

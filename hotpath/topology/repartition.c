@@ -99,11 +99,12 @@ static enum weir_err exchange_by_topic(struct weir_plan *pl, uint32_t stage, con
 {
 	struct weir_plan_stage *st = &pl->stages[stage];
 	if (st->def.kind == WEIR_STATE_ROWS || st->def.kind == WEIR_STATE_JOIN)
-		return weir_diag_set(dg, WEIR_E_PLAN,
-				     "state %s (a join or a table) is not keyed as its sources are, and cannot go through a "
-				     "repartition topic: write the re-keyed stream to a topic of its own and join that, or "
-				     "leave exchange at auto",
-				     st->name);
+		return weir_diag_set(
+			dg, WEIR_E_PLAN,
+			"state %s (a join or a table) is not keyed as its sources are, and cannot go through a "
+			"repartition topic: write the re-keyed stream to a topic of its own and join that, or "
+			"leave exchange at auto",
+			st->name);
 	for (uint32_t i = 0; i < st->input_count; i++) {
 		const struct weir_plan_branch *br = &pl->branches[st->inputs[i]];
 		if (br->from == WEIR_FROM_STAGE && pl->stages[br->origin].def.changes)
@@ -130,7 +131,7 @@ static enum weir_err exchange_by_topic(struct weir_plan *pl, uint32_t stage, con
 					     .base = weir_mem_take(m, (st->input_count + 1) * sizeof(uint32_t))};
 	uint32_t branch = pl->branch_count++;
 	/* Sessions that span keys are one state: its rows go to one partition, as do those grouped by nothing. */
-	make_sink(&pl->sinks[rp->sink], def, st->def.shared ? 0 : st->key_count, number, m);
+	make_sink(&pl->sinks[rp->sink], def, st->def.shared ? st->def.shared_keys : st->key_count, number, m);
 	make_scan(&pl->scans[rp->scan], def, &pl->sinks[rp->sink], branch, number, m);
 	const struct weir_expr **exprs = weir_mem_take(m, (def->column_count + 1) * sizeof *exprs);
 	for (uint32_t c = 0; c < def->column_count; c++)
