@@ -403,6 +403,11 @@ static struct weir_text *agg_text_of(const struct weir_agg *a, uint8_t *state)
 	return &((struct agg_text *)s)->text;
 }
 
+const struct weir_text *weir_agg_text(const struct weir_agg *a, const uint8_t *state)
+{
+	return agg_text_of(a, (uint8_t *)(uintptr_t)state);
+}
+
 uint32_t weir_agg_blob(const struct weir_agg *a, const uint8_t *state)
 {
 	if (!weir_agg_has_blob(a))

@@ -41,6 +41,9 @@ struct weir_agg {
 WEIR_MUST_CHECK enum weir_err weir_agg_resolve(struct weir_agg *out, const char *name, bool distinct,
 					       const struct weir_type *arg, struct weir_diag **dg);
 
+/* `SUM`, `COUNT_DISTINCT`: as fingerprints and changelogs name it. */
+const char *weir_agg_kind_name(enum weir_agg_kind kind);
+
 /* ---- for the tables of this folder ---- */
 
 struct weir_state_def;
@@ -74,6 +77,9 @@ bool weir_agg_final(const struct weir_agg *a, const uint8_t *state, const struct
 /* The blob an aggregate state refers to (0: none), and how to make it refer to another. */
 uint32_t weir_agg_blob(const struct weir_agg *a, const uint8_t *state);
 void weir_agg_set_blob(const struct weir_agg *a, uint8_t *state, uint32_t ref);
+/* A state that refers to a string: the reference and its length. */
+struct weir_text;
+const struct weir_text *weir_agg_text(const struct weir_agg *a, const uint8_t *state);
 /* Restore: is the state consistent with its blob's payload (NULL: none)? */
 bool weir_agg_check(const struct weir_agg *a, const uint8_t *state, const uint8_t *payload, uint32_t capacity);
 

@@ -127,12 +127,17 @@ enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag *
 	return WEIR_OK;
 }
 
-void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_buf *out)
+const char *weir_agg_kind_name(enum weir_agg_kind kind)
 {
-	static const char *const kinds[] = {"window", "session", "table", "rows", "join"};
 	static const char *const aggs[] = {"COUNT_STAR",  "COUNT",   "COUNT_DISTINCT", "SUM",        "MIN",
 					   "MAX",         "AVG",     "FIRST_VALUE",    "LAST_VALUE", "STDDEV_POP",
 					   "STDDEV_SAMP", "VAR_POP", "VAR_SAMP"};
+	return aggs[kind];
+}
+
+void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_buf *out)
+{
+	static const char *const kinds[] = {"window", "session", "table", "rows", "join"};
 	char text[256];
 	weir_buf_printf(out, "%s %s", def->name, kinds[def->kind]);
 	if (def->kind == WEIR_STATE_WINDOW)
@@ -150,7 +155,7 @@ void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_bu
 	weir_buf_puts(out, ") aggregates(");
 	for (uint32_t i = 0; i < def->agg_count; i++) {
 		const struct weir_agg *a = &def->aggs[i];
-		weir_buf_printf(out, "%s%s", i != 0 ? ", " : "", aggs[a->kind]);
+		weir_buf_printf(out, "%s%s", i != 0 ? ", " : "", weir_agg_kind_name(a->kind));
 		if (a->kind != WEIR_AGG_COUNT_STAR)
 			weir_buf_printf(out, " %s", weir_type_text(&a->arg_type, text, sizeof text));
 		if (def->agg_texts != NULL && def->agg_texts[i] != NULL)

@@ -163,6 +163,12 @@ expect "the results are gone" 78 'no topic' "$weir" dump "$out" revenue.by-merch
 expect "it starts over" 0 'revenue: 20000 records' "$weir" run "$sql" "${defines[@]}"
 same "to the same bytes" "$("$weir" dump "$out" revenue.by-merchant --digest)" "$first"
 expect "the changelog is readable" 0 '"entry":\{"kind":"marker"' "$weir" dump "$out" revenue-revenue-tumble-changelog
+if command -v jq >/dev/null 2>&1; then
+	"$weir" run "$sql" -g looked --define "in=$in" --define "out=$scratch/looked" -q -X end.of.input=keep
+	kept() { "$weir" dump "$scratch/looked" looked-revenue-tumble-changelog "$@" | jq -c '.entry | select(.kind == "pack") | .windows[].entries[].row'; }
+	expect "packs of a changelog are shown as rows" 0 '^\{"merchant_id":"m-[0-9]+","SUM\(amount\)":[0-9.]+,"COUNT\(\*\)":[0-9]+\}$' kept
+	expect "also when the schema lies before the first record shown" 0 '^\{"merchant_id":' kept -o 1
+fi
 expect "another application id starts by itself" 0 '20000 records' "$weir" run "$sql" -g other --define "in=$in" --define "out=$scratch/out2"
 
 # ---- input that became shorter than what was read of it ----

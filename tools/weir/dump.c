@@ -4,6 +4,7 @@
 #include "hotpath/core/utf8.h"
 #include "checkpoint/record.h"
 #include "io/recorded/recorded.h"
+#include "tools/weir/entries.h"
 #include "tools/weir/transfer.h"
 
 #include <stdio.h>
@@ -29,6 +30,7 @@ struct dump_plan {
 	const char *tstype;
 	int32_t broker; /* -1: recorded */
 	bool changelog; /* the topic's name says so: entries are shown decoded */
+	struct weir_entries *entries;
 	uint64_t count;
 	uint64_t bytes;
 	XXH3_state_t *hash;
@@ -124,6 +126,7 @@ static void put_json(const struct dump_plan *pl, const char *topic, uint32_t par
 	if (pl->changelog) {
 		struct weir_buf entry = {0};
 		weir_record_describe(r, &entry);
+		weir_entries_add(pl->entries, r, &entry);
 		weir_data_puts(",\"entry\":");
 		weir_data_put(entry.data, entry.bytes);
 		weir_buf_fini(&entry);
@@ -220,11 +223,35 @@ static enum weir_err seek_start(const struct dump_plan *pl, struct weir_stream_l
 			     dg);
 }
 
+/* Whoever does not begin at the beginning has not seen the schema, which comes first. */
+static enum weir_err learn(struct dump_plan *pl, struct weir_stream_log *sl, uint32_t p, struct weir_diag **dg)
+{
+	int64_t first, end, ts;
+	enum weir_err err = WEIR_OK;
+	while (err == WEIR_OK && !weir_entries_knows(pl->entries) && sl->ops->peek(sl, p, &ts, dg) == WEIR_POLL_UNIT) {
+		struct weir_unit *u;
+		err = sl->ops->take(sl, p, &u, dg);
+		for (uint32_t i = 0; err == WEIR_OK && i < u->count; i++)
+			weir_entries_learn(pl->entries, &u->records[i]);
+		if (err == WEIR_OK)
+			sl->ops->release(sl, u);
+	}
+	if (err == WEIR_OK && strncmp(pl->offset, "s@", 2) != 0) {
+		sl->ops->range(sl, p, &first, &end);
+		err = sl->ops->seek(sl, p, first, dg);
+	}
+	return err;
+}
+
 static enum weir_err dump_partition(struct dump_plan *pl, struct weir_stream_log *sl, uint32_t p, struct weir_diag **dg)
 {
 	uint32_t number;
 	const char *topic = sl->ops->topic(sl, p, &number);
-	enum weir_err err = seek_start(pl, sl, p, dg);
+	enum weir_err err = WEIR_OK;
+	if (pl->changelog && pl->offset != NULL)
+		err = learn(pl, sl, p, dg);
+	if (err == WEIR_OK)
+		err = seek_start(pl, sl, p, dg);
 	while (err == WEIR_OK && pl->count < pl->count_max && !weir_data_closed()) {
 		int64_t ts;
 		struct weir_unit *u;
@@ -512,6 +539,7 @@ static int dump(struct dump_plan *pl_given, const struct weir_verb *vb, int argc
 	static const char ending[] = "-changelog";
 	size_t bytes = strlen(pl.topic);
 	pl.changelog = bytes >= sizeof ending && strcmp(pl.topic + bytes - (sizeof ending - 1), ending) == 0;
+	pl.entries = pl.changelog ? weir_entries_create() : NULL;
 	struct weir_diag *dg = NULL;
 	if (pl.digest) {
 		pl.hash = XXH3_createState();
@@ -529,6 +557,7 @@ static int dump(struct dump_plan *pl_given, const struct weir_verb *vb, int argc
 				 (unsigned long long)pl.bytes);
 	}
 	XXH3_freeState(pl.hash);
+	weir_entries_destroy(pl.entries);
 	code = weir_data_end(WEIR_EXIT_OK);
 	return err == WEIR_OK ? code : weir_fail(dg);
 }
