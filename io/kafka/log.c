@@ -37,6 +37,7 @@ enum {
 	PACK_BYTES_MAX = 65536,
 	RECORD_OVERHEAD = 1024,
 	COMMIT_TRIES_MS = 10000,
+	CLOSE_MS = 10000,
 	KEEP_MB_MIN = 64
 };
 
@@ -317,8 +318,9 @@ static enum weir_err log_topic(struct weir_log *base, const struct weir_topic_sp
 	if (!t->absent) {
 		err = open_topic(lg, t, spec, dg);
 		if (err == WEIR_OK)
-			err = t->in_transaction ? weir_txn_topic(lg->tx, number, t->name, dg)
-						: weir_results_topic(lg->results, number, t->name, dg);
+			err = t->in_transaction
+				      ? weir_txn_topic(lg->tx, number, t->name, spec->compression, dg)
+				      : weir_results_topic(lg->results, number, t->name, spec->compression, dg);
 	}
 	set_old(t);
 	*topic = number;
@@ -472,9 +474,16 @@ static enum weir_err commit_group(struct log *lg, struct weir_diag **dg)
 		return WEIR_OK;
 	for (int64_t said = weir_kafka_now_ms();;) {
 		rd_kafka_t *member = weir_kafka_input_handle(lg->spec.input);
+		rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata(member);
+		rd_kafka_resp_err_t code = group != NULL && weir_kafka_is_member(member, group)
+						   ? RD_KAFKA_RESP_ERR_NO_ERROR
+						   : RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID;
+		if (group != NULL)
+			rd_kafka_consumer_group_metadata_destroy(group);
 		if (lg->commits == NULL)
 			lg->commits = rd_kafka_queue_new(member);
-		rd_kafka_resp_err_t code = rd_kafka_commit_queue(member, lg->offsets, lg->commits, NULL, NULL);
+		if (code == 0)
+			code = rd_kafka_commit_queue(member, lg->offsets, lg->commits, NULL, NULL);
 		if (code == 0)
 			code = commit_answer(lg);
 		if (code == 0 || code == RD_KAFKA_RESP_ERR__NO_OFFSET)
@@ -511,7 +520,7 @@ static enum weir_err commit(struct log *lg, struct weir_diag **dg)
 {
 	enum weir_err err = WEIR_OK;
 	if (lg->results != NULL)
-		err = weir_results_settle(lg->results, dg);
+		err = weir_results_settle(lg->results, -1, dg);
 	if (err == WEIR_OK && lg->spec.guarantee == WEIR_AT_MOST_ONCE)
 		weir_frames_reset(&lg->later[!lg->later_now]);
 	if (err == WEIR_OK)
@@ -594,9 +603,9 @@ static void log_close(struct weir_log *base)
 	if (lg == NULL)
 		return;
 	/* at_most_once: the last epoch's results are on their way. */
-	if (lg->results != NULL && lg->failed == WEIR_OK && !stopped(lg)) {
+	if (lg->results != NULL && lg->failed == WEIR_OK && lg->spec.guarantee == WEIR_AT_MOST_ONCE) {
 		struct weir_diag *dg = NULL;
-		if (weir_results_settle(lg->results, &dg) != WEIR_OK)
+		if (weir_results_settle(lg->results, CLOSE_MS, &dg) != WEIR_OK)
 			weir_diag_destroy(dg);
 	}
 	weir_results_destroy(lg->results);

@@ -20,14 +20,15 @@ WEIR_MUST_CHECK enum weir_err weir_results_create(struct weir_results **out, con
 						  struct weir_diag **dg);
 void weir_results_destroy(struct weir_results *rs); /* drops what is not acknowledged. NULL is fine */
 WEIR_MUST_CHECK enum weir_err weir_results_topic(struct weir_results *rs, uint32_t number, const char *name,
-						 struct weir_diag **dg);
+						 const char *compression, struct weir_diag **dg);
 /* copy false: r's bytes stay where they are until settled. Blocks while the queue is full. */
 WEIR_MUST_CHECK enum weir_err weir_results_put(struct weir_results *rs, uint32_t topic, uint32_t partition,
 					       const struct weir_out *r, bool copy, struct weir_diag **dg);
 /* Serves delivery reports; replaces a broken handle. An error: a record was refused for good. */
 WEIR_MUST_CHECK enum weir_err weir_results_poll(struct weir_results *rs, struct weir_diag **dg);
-/* Returns when everything is acknowledged (once: or given up). Says every 10 s what it waits for. WEIR_E_STOPPED. */
-WEIR_MUST_CHECK enum weir_err weir_results_settle(struct weir_results *rs, struct weir_diag **dg);
+/* Returns when everything is acknowledged (once: or given up). Says every 10 s what it waits for. WEIR_E_STOPPED: stop
+ * is set and nothing moves, or wait_ms (-1: no bound) are over. */
+WEIR_MUST_CHECK enum weir_err weir_results_settle(struct weir_results *rs, int64_t wait_ms, struct weir_diag **dg);
 /* Forgets what is not acknowledged. */
 WEIR_MUST_CHECK enum weir_err weir_results_drop(struct weir_results *rs, struct weir_diag **dg);
 uint64_t weir_results_given_up(const struct weir_results *rs);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "hotpath/core/mem.h"
-#include "io/kafka/headers.h"
+#include "io/kafka/producer.h"
 
 enum {
 	INIT_MS = 2500,     /* one call of init_transactions, between looks at stop */
@@ -15,20 +15,13 @@ enum {
 	ABORT_MS = 5000,
 	TIMEOUT_MS_MAX = 900000, /* brokers' transaction.max.timeout.ms */
 	POLL_EVERY = 1000,
-	MINUTE_MS = 60000,
-	FATAL_REBUILDS_MAX = 3, /* in a minute */
-	OTHER_REBUILDS_MAX = 10,
-	BACKOFF_MS = 100,
-	BACKOFF_MS_MAX = 5000
+	FATAL_MAX = 3 /* fatal errors in a minute that were no time-outs: the last ends it */
 };
 
 struct weir_txn {
 	struct weir_txn_conf conf;
 	char *id;
-	struct weir_kafka_client *kc;
-	char **topics;
-	rd_kafka_topic_t **rkts; /* of the handle */
-	uint32_t topic_count;
+	struct weir_producer pr;
 	bool open;
 	int64_t open_ms; /* when it was begun */
 	uint64_t put, polled;
@@ -38,11 +31,7 @@ struct weir_txn {
 	int32_t last_partition;
 	int64_t last_offset;
 	uint32_t last_topic;
-	/* Rebuilds: their times, the last ones first in a ring. */
-	int64_t fatal_ms[FATAL_REBUILDS_MAX], other_ms[OTHER_REBUILDS_MAX];
-	uint32_t fatal_count, other_count;
-	int64_t backoff_ms;
-	int64_t rebuilt_ms;
+	struct weir_patience fatal, other;
 };
 
 /* ---- errors ---- */
@@ -81,12 +70,27 @@ static bool is_late(const struct weir_txn *tx, rd_kafka_resp_err_t code)
 	       code == RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE;
 }
 
+/* The transaction has failed already and takes nothing any more; only a commit, which is refused too, says why. */
+static rd_kafka_resp_err_t reveal(struct weir_txn *tx, char *text, size_t bytes)
+{
+	rd_kafka_error_t *e = rd_kafka_commit_transaction(weir_producer_handle(&tx->pr), (int)tx->conf.timeout_ms);
+	rd_kafka_resp_err_t code = e != NULL ? rd_kafka_error_code(e) : RD_KAFKA_RESP_ERR__STATE;
+	snprintf(text, bytes, "%s", e != NULL ? rd_kafka_error_string(e) : rd_kafka_err2str(code));
+	if (e != NULL)
+		rd_kafka_error_destroy(e);
+	return code;
+}
+
 static enum weir_txn_result trouble(struct weir_txn *tx, const char *what, rd_kafka_resp_err_t code, const char *text,
 				    struct weir_txn_trouble *why)
 {
-	char fatal_text[256] = "";
-	rd_kafka_resp_err_t fatal =
-		rd_kafka_fatal_error(weir_kafka_client_handle(tx->kc), fatal_text, sizeof fatal_text);
+	char fatal_text[256] = "", cause[256];
+	rd_kafka_resp_err_t fatal = rd_kafka_fatal_error(weir_producer_handle(&tx->pr), fatal_text, sizeof fatal_text);
+	if (code == RD_KAFKA_RESP_ERR__STATE && fatal == 0 && tx->open) {
+		code = reveal(tx, cause, sizeof cause);
+		text = cause;
+		fatal = rd_kafka_fatal_error(weir_producer_handle(&tx->pr), fatal_text, sizeof fatal_text);
+	}
 	/* The first refusal is the cause, what comes behind only says that there was one. */
 	if (fatal != 0) {
 		code = fatal;
@@ -145,22 +149,13 @@ static enum weir_err open_handle(struct weir_txn *tx, struct weir_diag **dg)
 	tx->open = false;
 	tx->refused = 0;
 	tx->last_known = false;
-	return weir_kafka_client_create_producer(&tx->kc, tx->conf.cf, extra, forced, on_delivery, tx, tx->conf.log,
+	return weir_kafka_client_create_producer(&tx->pr.kc, tx->conf.cf, extra, forced, on_delivery, tx, tx->conf.log,
 						 dg);
 }
 
 static void close_handle(struct weir_txn *tx)
 {
-	if (tx->kc == NULL)
-		return;
-	(void)rd_kafka_purge(weir_kafka_client_handle(tx->kc), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-	for (uint32_t i = 0; i < tx->topic_count; i++)
-		if (tx->rkts[i] != NULL) {
-			rd_kafka_topic_destroy(tx->rkts[i]);
-			tx->rkts[i] = NULL;
-		}
-	weir_kafka_client_destroy(tx->kc);
-	tx->kc = NULL;
+	weir_producer_close(&tx->pr);
 	tx->open = false;
 }
 
@@ -182,13 +177,9 @@ void weir_txn_destroy(struct weir_txn *tx)
 {
 	if (tx == NULL)
 		return;
-	if (tx->kc != NULL && tx->open)
+	if (tx->open)
 		(void)weir_txn_abort(tx);
-	close_handle(tx);
-	for (uint32_t i = 0; i < tx->topic_count; i++)
-		free(tx->topics[i]);
-	free(tx->topics);
-	free(tx->rkts);
+	weir_producer_fini(&tx->pr);
 	free(tx->id);
 	free(tx);
 }
@@ -198,25 +189,11 @@ static bool stopped(const struct weir_txn *tx)
 	return tx->conf.stop != NULL && atomic_load_explicit(tx->conf.stop, memory_order_relaxed);
 }
 
-/* The handle's topics. The first record to a topic that the handle has never seen would wait for a second. */
-static enum weir_err know_topic(struct weir_txn *tx, uint32_t i, struct weir_diag **dg)
-{
-	if (tx->topics[i] == NULL || tx->rkts[i] != NULL)
-		return WEIR_OK;
-	tx->rkts[i] = rd_kafka_topic_new(weir_kafka_client_handle(tx->kc), tx->topics[i], NULL);
-	if (tx->rkts[i] == NULL)
-		return weir_kafka_fail(dg, rd_kafka_last_error(), NULL, "topic %s", tx->topics[i]);
-	const struct rd_kafka_metadata *md;
-	if (rd_kafka_metadata(weir_kafka_client_handle(tx->kc), 0, tx->rkts[i], &md, 2000) == 0)
-		rd_kafka_metadata_destroy(md);
-	return WEIR_OK;
-}
-
 /* One call; *again: it timed out and is to be called again. */
 static enum weir_err init_once(struct weir_txn *tx, bool *again, struct weir_txn_trouble *why, struct weir_diag **dg)
 {
 	*again = false;
-	rd_kafka_error_t *e = rd_kafka_init_transactions(weir_kafka_client_handle(tx->kc), INIT_MS);
+	rd_kafka_error_t *e = rd_kafka_init_transactions(weir_producer_handle(&tx->pr), INIT_MS);
 	if (e == NULL)
 		return WEIR_OK;
 	bool fatal = rd_kafka_error_is_fatal(e) != 0, retriable = rd_kafka_error_is_retriable(e) != 0;
@@ -224,7 +201,7 @@ static enum weir_err init_once(struct weir_txn *tx, bool *again, struct weir_txn
 	if (res == WEIR_TXN_STOP)
 		return weir_kafka_fail(dg, why->code, why->text, "transactional id %s", tx->id);
 	*again = retriable && !fatal;
-	return *again ? weir_kafka_client_check(tx->kc, dg) : WEIR_E_IO;
+	return *again ? weir_kafka_client_check(tx->pr.kc, dg) : WEIR_E_IO;
 }
 
 static enum weir_err init(struct weir_txn *tx, int64_t wait_ms, struct weir_txn_trouble *why, struct weir_diag **dg)
@@ -244,42 +221,19 @@ static enum weir_err init(struct weir_txn *tx, int64_t wait_ms, struct weir_txn_
 					      tx->id);
 		else if (now - said >= SAY_MS) {
 			said = now;
-			weir_kafka_client_say(tx->kc, 4, "still waiting for the transaction coordinator at %s (%s)",
-					      weir_kafka_client_brokers(tx->kc), why->text);
+			weir_kafka_client_say(tx->pr.kc, 4, "still waiting for the transaction coordinator at %s (%s)",
+					      weir_kafka_client_brokers(tx->pr.kc), why->text);
 		}
 	}
-	for (uint32_t i = 0; i < tx->topic_count && err == WEIR_OK; i++)
-		err = know_topic(tx, i, dg);
-	return err;
+	return err == WEIR_OK ? weir_producer_know(&tx->pr, dg) : err;
 }
 
-static bool too_often(int64_t *ring, uint32_t size, uint32_t *count)
-{
-	int64_t now = weir_kafka_now_ms();
-	bool full = *count >= size && now - ring[*count % size] < MINUTE_MS;
-	ring[(*count)++ % size] = now;
-	return full;
-}
-
-/* Whether to give up: fatal errors that were no time-outs, others that do not pass by waiting. */
-static bool give_up(struct weir_txn *tx, const struct weir_txn_trouble *why)
+/* Whether it is worth another handle. */
+static bool has_patience(struct weir_txn *tx, const struct weir_txn_trouble *why)
 {
 	if (why->late || (why->awaited && !why->fatal))
-		return false;
-	return why->fatal ? too_often(tx->fatal_ms, FATAL_REBUILDS_MAX - 1, &tx->fatal_count)
-			  : too_often(tx->other_ms, OTHER_REBUILDS_MAX, &tx->other_count);
-}
-
-static void back_off(struct weir_txn *tx)
-{
-	int64_t now = weir_kafka_now_ms();
-	if (now - tx->rebuilt_ms > MINUTE_MS)
-		tx->backoff_ms = 0;
-	tx->rebuilt_ms = now;
-	for (int64_t end = now + tx->backoff_ms; !stopped(tx) && weir_kafka_now_ms() < end;)
-		weir_kafka_client_poll(tx->kc, 50);
-	tx->backoff_ms = tx->backoff_ms == 0 ? BACKOFF_MS : tx->backoff_ms * 2;
-	tx->backoff_ms = tx->backoff_ms > BACKOFF_MS_MAX ? BACKOFF_MS_MAX : tx->backoff_ms;
+		return true;
+	return why->fatal ? weir_patience_try(&tx->fatal, FATAL_MAX) : weir_patience_try(&tx->other, WEIR_PATIENCE_MAX);
 }
 
 enum weir_err weir_txn_start(struct weir_txn *tx, int64_t wait_ms, struct weir_diag **dg)
@@ -295,18 +249,19 @@ enum weir_err weir_txn_rebuild(struct weir_txn *tx, const struct weir_txn_troubl
 {
 	struct weir_txn_trouble why = *first;
 	for (;;) {
-		if (give_up(tx, &why))
-			return weir_diag_set(dg, WEIR_E_IO,
-					     "transactions of %s fail again and again: %s. Does another program use "
-					     "this transactional id?",
-					     tx->id, why.text);
+		if (!has_patience(tx, &why))
+			return weir_diag_set(dg, WEIR_E_IO, "transactions of %s fail again and again: %s%s", tx->id,
+					     why.text,
+					     weir_kafka_err(why.code) == WEIR_E_FENCED
+						     ? ". Does another program use this transactional id?"
+						     : "");
 		if (why.late && tx->conf.timeout_ms < TIMEOUT_MS_MAX) {
 			tx->conf.timeout_ms *= 2;
 			if (tx->conf.timeout_ms > TIMEOUT_MS_MAX)
 				tx->conf.timeout_ms = TIMEOUT_MS_MAX;
 		}
-		weir_kafka_client_say(tx->kc, 4, "transaction of %s: %s; starting over", tx->id, why.text);
-		back_off(tx);
+		weir_kafka_client_say(tx->pr.kc, 4, "transaction of %s: %s; starting over", tx->id, why.text);
+		weir_patience_pause(&tx->other, tx->conf.stop);
 		close_handle(tx);
 		enum weir_err err = open_handle(tx, dg);
 		if (err != WEIR_OK)
@@ -323,18 +278,10 @@ enum weir_err weir_txn_rebuild(struct weir_txn *tx, const struct weir_txn_troubl
 	}
 }
 
-enum weir_err weir_txn_topic(struct weir_txn *tx, uint32_t number, const char *name, struct weir_diag **dg)
+enum weir_err weir_txn_topic(struct weir_txn *tx, uint32_t number, const char *name, const char *compression,
+			     struct weir_diag **dg)
 {
-	if (number >= tx->topic_count) {
-		tx->topics = weir_xrealloc(tx->topics, (number + 1) * sizeof *tx->topics);
-		tx->rkts = weir_xrealloc(tx->rkts, (number + 1) * sizeof *tx->rkts);
-		for (; tx->topic_count <= number; tx->topic_count++) {
-			tx->topics[tx->topic_count] = NULL;
-			tx->rkts[tx->topic_count] = NULL;
-		}
-	}
-	tx->topics[number] = weir_xstrdup(name);
-	return know_topic(tx, number, dg);
+	return weir_producer_topic(&tx->pr, number, name, compression, dg);
 }
 
 /* ---- transactions ---- */
@@ -345,48 +292,12 @@ static enum weir_txn_result begin(struct weir_txn *tx, struct weir_txn_trouble *
 		return WEIR_TXN_OK;
 	tx->refused = 0;
 	tx->last_known = false;
-	rd_kafka_error_t *e = rd_kafka_begin_transaction(weir_kafka_client_handle(tx->kc));
+	rd_kafka_error_t *e = rd_kafka_begin_transaction(weir_producer_handle(&tx->pr));
 	if (e != NULL)
 		return trouble_of(tx, "begin_transaction", e, why);
 	tx->open = true;
 	tx->open_ms = weir_kafka_now_ms();
 	return WEIR_TXN_OK;
-}
-
-static rd_kafka_resp_err_t produce(struct weir_txn *tx, const struct weir_frame *f, int flags)
-{
-	const struct weir_out *r = &f->r;
-	rd_kafka_topic_t *rkt = tx->rkts[f->topic];
-	void *opaque = (void *)(uintptr_t)f->topic;
-	if (r->timestamp <= 0 && r->header_count == 0) {
-		int res = rd_kafka_produce(rkt, (int32_t)f->partition, flags, (void *)(uintptr_t)r->value.data,
-					   r->value.bytes, r->key.data, r->key.bytes, opaque);
-		return res == 0 ? RD_KAFKA_RESP_ERR_NO_ERROR : rd_kafka_last_error();
-	}
-	rd_kafka_vu_t vus[8] = {
-		{.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = rkt},
-		{.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = (int32_t)f->partition},
-		{.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = flags},
-		{.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = opaque},
-		{.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)(uintptr_t)r->key.data, r->key.bytes}},
-		{.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {(void *)(uintptr_t)r->value.data, r->value.bytes}},
-	};
-	size_t n = 6;
-	rd_kafka_headers_t *hs = NULL;
-	if (r->header_count != 0 && (hs = weir_kafka_headers_decode(r)) == NULL)
-		return RD_KAFKA_RESP_ERR_INVALID_RECORD;
-	if (r->timestamp > 0)
-		vus[n++] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_TIMESTAMP, .u.i64 = r->timestamp};
-	if (hs != NULL)
-		vus[n++] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = hs};
-	rd_kafka_error_t *e = rd_kafka_produceva(weir_kafka_client_handle(tx->kc), vus, n);
-	if (e == NULL)
-		return RD_KAFKA_RESP_ERR_NO_ERROR;
-	rd_kafka_resp_err_t code = rd_kafka_error_code(e);
-	rd_kafka_error_destroy(e);
-	if (hs != NULL)
-		rd_kafka_headers_destroy(hs);
-	return code;
 }
 
 enum weir_txn_result weir_txn_put(struct weir_txn *tx, const struct weir_frame *f, bool copy,
@@ -396,28 +307,54 @@ enum weir_txn_result weir_txn_put(struct weir_txn *tx, const struct weir_frame *
 	if (res != WEIR_TXN_OK)
 		return res;
 	for (;;) {
-		rd_kafka_resp_err_t code = produce(tx, f, copy ? RD_KAFKA_MSG_F_COPY : 0);
+		rd_kafka_resp_err_t code =
+			weir_producer_put(&tx->pr, f->topic, f->partition, &f->r, (void *)(uintptr_t)f->topic,
+					  copy ? RD_KAFKA_MSG_F_COPY : 0);
 		if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
 			break;
 		if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
 			char what[300];
-			snprintf(what, sizeof what, "writing topic %s, a record of %zu bytes", tx->topics[f->topic],
-				 f->r.key.bytes + f->r.value.bytes);
+			snprintf(what, sizeof what, "writing topic %s, a record of %zu bytes",
+				 tx->pr.topics[f->topic].name, f->r.key.bytes + f->r.value.bytes);
 			return trouble(tx, what, code, NULL, why);
 		}
 		/* Not for ever: what is queued is taken, or fails by message.timeout.ms. */
-		weir_kafka_client_poll(tx->kc, 100);
+		weir_kafka_client_poll(tx->pr.kc, 100);
 		if (tx->refused != 0)
 			return trouble(tx, "writing", tx->refused, NULL, why);
 	}
 	if (++tx->put % POLL_EVERY == 0)
-		weir_kafka_client_poll(tx->kc, 0);
+		weir_kafka_client_poll(tx->pr.kc, 0);
 	return WEIR_TXN_OK;
 }
 
 void weir_txn_poll(struct weir_txn *tx)
 {
-	weir_kafka_client_poll(tx->kc, 0);
+	weir_kafka_client_poll(tx->pr.kc, 0);
+}
+
+/* The library's own form of the metadata: "CGMDv2:", the generation, names. */
+bool weir_kafka_is_member(rd_kafka_t *member, const rd_kafka_consumer_group_metadata_t *group)
+{
+	static const char magic[] = "CGMDv2:";
+	void *data = NULL;
+	size_t bytes = 0;
+	int32_t generation = -1;
+	bool known = false;
+	rd_kafka_error_t *e = rd_kafka_consumer_group_metadata_write(group, &data, &bytes);
+	if (e != NULL) {
+		rd_kafka_error_destroy(e);
+	} else {
+		known = bytes >= sizeof magic - 1 + sizeof generation && memcmp(data, magic, sizeof magic - 1) == 0;
+		if (known)
+			memcpy(&generation, (const char *)data + sizeof magic - 1, sizeof generation);
+		rd_kafka_mem_free(NULL, data);
+	}
+	char *id = rd_kafka_memberid(member);
+	bool named = id != NULL && *id != 0;
+	if (id != NULL)
+		rd_kafka_mem_free(member, id);
+	return named && (!known || generation >= 0);
 }
 
 enum weir_txn_result weir_txn_send_offsets(struct weir_txn *tx, const rd_kafka_topic_partition_list_t *offsets,
@@ -427,10 +364,15 @@ enum weir_txn_result weir_txn_send_offsets(struct weir_txn *tx, const rd_kafka_t
 	if (res != WEIR_TXN_OK)
 		return res;
 	rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata(member);
-	if (group == NULL)
+	/* Without a generation brokers take offsets from anybody: a member that the group has thrown out must not try.
+	 */
+	if (group == NULL || !weir_kafka_is_member(member, group)) {
+		if (group != NULL)
+			rd_kafka_consumer_group_metadata_destroy(group);
 		return trouble(tx, "the consumer group", RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID, NULL, why);
+	}
 	rd_kafka_error_t *e =
-		rd_kafka_send_offsets_to_transaction(weir_kafka_client_handle(tx->kc), offsets, group, OFFSETS_MS);
+		rd_kafka_send_offsets_to_transaction(weir_producer_handle(&tx->pr), offsets, group, OFFSETS_MS);
 	rd_kafka_consumer_group_metadata_destroy(group);
 	return e != NULL ? trouble_of(tx, "sending offsets to the transaction", e, why) : WEIR_TXN_OK;
 }
@@ -440,7 +382,7 @@ enum weir_txn_result weir_txn_commit(struct weir_txn *tx, bool *doubt, struct we
 	*doubt = false;
 	if (!tx->open)
 		return WEIR_TXN_OK;
-	rd_kafka_error_t *e = rd_kafka_commit_transaction(weir_kafka_client_handle(tx->kc), (int)tx->conf.timeout_ms);
+	rd_kafka_error_t *e = rd_kafka_commit_transaction(weir_producer_handle(&tx->pr), (int)tx->conf.timeout_ms);
 	if (e != NULL) {
 		*doubt = true;
 		return trouble_of(tx, "committing a transaction", e, why);
@@ -453,7 +395,7 @@ bool weir_txn_abort(struct weir_txn *tx)
 {
 	if (!tx->open)
 		return true;
-	rd_kafka_error_t *e = rd_kafka_abort_transaction(weir_kafka_client_handle(tx->kc), ABORT_MS);
+	rd_kafka_error_t *e = rd_kafka_abort_transaction(weir_producer_handle(&tx->pr), ABORT_MS);
 	if (e != NULL) {
 		rd_kafka_error_destroy(e);
 		return false;

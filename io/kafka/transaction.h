@@ -48,10 +48,12 @@ WEIR_MUST_CHECK enum weir_err weir_txn_rebuild(struct weir_txn *tx, const struct
 					       struct weir_diag **dg);
 /* A topic to write, by the caller's number; its metadata are fetched before the first record. */
 WEIR_MUST_CHECK enum weir_err weir_txn_topic(struct weir_txn *tx, uint32_t number, const char *name,
-					     struct weir_diag **dg);
+					     const char *compression, struct weir_diag **dg);
 /* A record into the transaction, which begins with it. f must stay where it is until commit or rebuild, unless copy. */
 enum weir_txn_result weir_txn_put(struct weir_txn *tx, const struct weir_frame *f, bool copy,
 				  struct weir_txn_trouble *why);
+/* Whether the group still counts member as one of its own, by the metadata just taken. @thread any */
+bool weir_kafka_is_member(rd_kafka_t *member, const rd_kafka_consumer_group_metadata_t *group);
 /* Serves delivery reports. */
 void weir_txn_poll(struct weir_txn *tx);
 /* The group's metadata are taken from member, a consumer's handle. */

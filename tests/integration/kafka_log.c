@@ -57,6 +57,8 @@ static void join(const char *brokers, const char *app, const char *instance)
 	rd_kafka_conf_set(conf, "group.id", app, why, sizeof why);
 	rd_kafka_conf_set(conf, "enable.auto.commit", "false", why, sizeof why);
 	rd_kafka_conf_set(conf, "session.timeout.ms", "6000", why, sizeof why);
+	rd_kafka_conf_set(conf, "auto.offset.reset", "earliest", why, sizeof why);
+	rd_kafka_conf_set(conf, "log_level", "2", why, sizeof why);
 	if (instance != NULL)
 		rd_kafka_conf_set(conf, "group.instance.id", instance, why, sizeof why);
 	member = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof why);
@@ -140,7 +142,7 @@ static void epochs(struct job *jb, const char *verb, char **argv)
 				check("cut", jb->log->ops->cut(jb->log, &dg));
 			raise(SIGKILL);
 		}
-		if (last && strcmp(verb, "pause") == 0) {
+		if (last && strncmp(verb, "pause", 5) == 0) {
 			char line[16];
 			printf("open\n");
 			fflush(stdout);
@@ -151,7 +153,14 @@ static void epochs(struct job *jb, const char *verb, char **argv)
 			check("drop", jb->log->ops->drop(jb->log, &dg));
 			return;
 		}
-		check("commit", jb->log->ops->commit(jb->log, (uint64_t)e, &dg));
+		enum weir_err err = jb->log->ops->commit(jb->log, (uint64_t)e, &dg);
+		if (err == WEIR_E_FENCED) { /* as the engine does: give it up, and restore what the group gives next */
+			printf("fenced\n");
+			fprintf(stderr, "kafka_log: %s\n", weir_diag_text(dg));
+			check("drop", jb->log->ops->drop(jb->log, NULL));
+			return;
+		}
+		check("commit", err);
 		printf("committed %ld\n", e);
 		fflush(stdout);
 	}
@@ -209,7 +218,7 @@ int main(int argc, char **argv)
 	if (n < 5)
 		return 2;
 	const char *brokers = argv[1], *guarantee = argv[3], *verb = argv[4];
-	struct job jb = {.app = argv[2], .input = strcmp(verb, "elsewhere") != 0};
+	struct job jb = {.app = argv[2], .input = strstr(verb, "elsewhere") == NULL};
 	check("brokers", weir_conf_set(cf, "bootstrap.servers", brokers, &dg));
 	if (jb.input && strcmp(verb, "read") != 0)
 		join(brokers, jb.app, instance);
