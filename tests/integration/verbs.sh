@@ -121,6 +121,13 @@ same "a second signal ends it although the reader takes nothing" "$? $(grep -c '
 kill "$reader" 2>/dev/null
 wait "$reader" 2>/dev/null
 
+# ---- keys in tests ----
+cp "tests/conformance/n_keys.sql" "$scratch/n_keys.sql"
+sed 's/"end": 10000/"end": 10001/' "tests/conformance/n_keys_test.json" >"$scratch/n_keys_test.json"
+expect "the end of a time window is compared" 1 '- windowed  7{"start":0,"end":10001' "$weir" test "$scratch/n_keys.sql"
+expect "--update writes it" 0 '2 passed, 0 failed' "$weir" test --update "$scratch/n_keys.sql"
+expect "and then it passes" 0 '2 passed, 0 failed' "$weir" test "$scratch/n_keys.sql"
+
 # ---- explain and validate touch nothing ----
 expect "explain: Kafka Streams' text" 0 '^   Sub-topology: 0' "$weir" explain "$sql" "${defines[@]}"
 expect "explain: state and exchange" 0 'bytes and the key per entry' "$weir" explain "$sql" "${defines[@]}"

@@ -199,6 +199,23 @@ struct weir_slice weir_case_bytes(struct weir_mem *mem, const struct weir_node *
 	return out;
 }
 
+/* nd as a primitive of the topic, if it has one and nd is one. */
+static bool primitive(const struct weir_suite *su, struct weir_mem *mem, const char *topic, bool sink, bool key,
+		      const struct weir_node *nd, struct weir_slice *out)
+{
+	if (nd == NULL || (nd->kind != WEIR_NODE_NUMBER && nd->kind != WEIR_NODE_TRUE && nd->kind != WEIR_NODE_FALSE))
+		return false;
+	const struct weir_shape *sh = weir_shape_find(su->shape, su->shape_count, topic, sink);
+	return weir_shape_encode(sh, key, mem, nd->text, nd->bytes, out);
+}
+
+struct weir_slice weir_case_input_bytes(const struct weir_suite *su, struct weir_mem *mem, const char *topic, bool key,
+					const struct weir_node *nd)
+{
+	struct weir_slice out;
+	return primitive(su, mem, topic, false, key, nd, &out) ? out : weir_case_bytes(mem, nd);
+}
+
 static void put_varint(struct weir_buf *b, int64_t v)
 {
 	uint64_t z = (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
@@ -355,8 +372,20 @@ static bool same_bytes(const struct weir_case *tc, struct weir_mem *mem, const s
 	return weir_node_equal(nd, parsed, flags_of(tc));
 }
 
-/* Takes the window bytes off a windowed key and compares them. */
-static bool same_window(const struct weir_node *window, struct weir_slice *key)
+/* The same for a topic whose keys or values are primitives. */
+static bool same_part(const struct weir_case *tc, const struct weir_suite *su, struct weir_mem *mem, const char *topic,
+		      bool key, const struct weir_node *nd, struct weir_slice got)
+{
+	struct weir_slice want;
+	if (primitive(su, mem, topic, true, key, nd, &want) && got.data != NULL && got.bytes == want.bytes &&
+	    memcmp(got.data, want.data, got.bytes) == 0)
+		return true;
+	return same_bytes(tc, mem, nd, got);
+}
+
+/* Takes the window bytes off a windowed key and compares them. A time window's end stands in no key: it follows from
+ * the size of the topic's windows (0: unknown). */
+static bool same_window(const struct weir_node *window, int64_t size_ms, struct weir_slice *key)
 {
 	int64_t start;
 	int64_t end;
@@ -370,20 +399,23 @@ static bool same_window(const struct weir_node *window, struct weir_slice *key)
 		return false;
 	const uint8_t *at = (const uint8_t *)key->data + key->bytes - bytes;
 	key->bytes -= bytes;
-	if (session && (int64_t)weir_load_be64(at) != end)
+	if (session ? (int64_t)weir_load_be64(at) != end : size_ms != 0 && end - start != size_ms)
 		return false;
 	return (int64_t)weir_load_be64(at + bytes - 8) == start;
 }
 
-static bool same_record(const struct weir_case *tc, struct weir_mem *mem, const struct weir_case_record *want,
-			const struct weir_case_result *got)
+static bool same_record(const struct weir_case *tc, const struct weir_suite *su, struct weir_mem *mem,
+			const struct weir_case_record *want, const struct weir_case_result *got)
 {
+	const struct weir_shape *sh = weir_shape_find(su->shape, su->shape_count, want->topic, true);
 	struct weir_slice key = got->key;
 	if (strcmp(want->topic, got->topic) != 0)
 		return false;
-	if (want->window != NULL && want->window->kind == WEIR_NODE_OBJECT && !same_window(want->window, &key))
+	if (want->window != NULL && want->window->kind == WEIR_NODE_OBJECT &&
+	    !same_window(want->window, sh != NULL ? sh->window_ms : 0, &key))
 		return false;
-	if (!same_bytes(tc, mem, want->key, key) || !same_bytes(tc, mem, want->value, got->value))
+	if (!same_part(tc, su, mem, want->topic, true, want->key, key) ||
+	    !same_part(tc, su, mem, want->topic, false, want->value, got->value))
 		return false;
 	if (want->has_timestamp && want->timestamp != got->timestamp)
 		return false;
@@ -454,7 +486,7 @@ static bool is_expected_topic(const struct weir_case *tc, const struct weir_suit
 
 /* Expected record w takes the first result that may be its own by the order: for `any` whichever is equal; for `strict`
  * the first of the topic that is left; for `per_key` the first of the topic that has its key. NULL: none. */
-static struct weir_case_result *match(const struct weir_case *tc, struct weir_mem *mem,
+static struct weir_case_result *match(const struct weir_case *tc, const struct weir_suite *su, struct weir_mem *mem,
 				      const struct weir_case_record *want, struct weir_case_result *result,
 				      uint32_t count)
 {
@@ -462,11 +494,12 @@ static struct weir_case_result *match(const struct weir_case *tc, struct weir_me
 		struct weir_case_result *r = &result[i];
 		if (r->matched || strcmp(r->topic, want->topic) != 0)
 			continue;
-		if (same_record(tc, mem, want, r))
+		if (same_record(tc, su, mem, want, r))
 			return r;
 		if (tc->order == WEIR_ORDER_STRICT)
 			return NULL;
-		if (tc->order == WEIR_ORDER_PER_KEY && want->window == NULL && same_bytes(tc, mem, want->key, r->key))
+		if (tc->order == WEIR_ORDER_PER_KEY && want->window == NULL &&
+		    same_part(tc, su, mem, want->topic, true, want->key, r->key))
 			return NULL;
 	}
 	return NULL;
@@ -477,7 +510,7 @@ bool weir_case_compare(const struct weir_case *tc, struct weir_mem *mem, const s
 {
 	bool same = true;
 	for (uint32_t w = 0; w < tc->output_count; w++) {
-		struct weir_case_result *r = match(tc, mem, &tc->output[w], result, count);
+		struct weir_case_result *r = match(tc, su, mem, &tc->output[w], result, count);
 		if (r != NULL) {
 			r->matched = true;
 			continue;
@@ -487,7 +520,8 @@ bool weir_case_compare(const struct weir_case *tc, struct weir_mem *mem, const s
 		/* Beside it what came in its place, so that the records behind it still find theirs. */
 		for (uint32_t i = 0; i < count; i++)
 			if (!result[i].matched && strcmp(result[i].topic, tc->output[w].topic) == 0 &&
-			    (tc->order == WEIR_ORDER_STRICT || same_bytes(tc, mem, tc->output[w].key, result[i].key))) {
+			    (tc->order == WEIR_ORDER_STRICT ||
+			     same_part(tc, su, mem, tc->output[w].topic, true, tc->output[w].key, result[i].key))) {
 				put_result(text, '+', &result[i]);
 				result[i].matched = true;
 				break;

@@ -4,6 +4,7 @@
 #define WEIR_TOOLS_WEIR_CASE_H
 
 #include "tools/weir/document.h"
+#include "tools/weir/shape.h"
 
 enum weir_case_order { WEIR_ORDER_PER_KEY, WEIR_ORDER_STRICT, WEIR_ORDER_ANY };
 
@@ -37,6 +38,8 @@ struct weir_suite {
 	uint32_t count;
 	const char **topic; /* every topic that some test expects records in */
 	uint32_t topic_count;
+	const struct weir_shape *shape; /* of the tables' topics, once the statements are compiled */
+	uint32_t shape_count;
 };
 
 /* Reads `{"tests": [...]}`, or a bare `{"inputs", "outputs"}`, from the parsed document. */
@@ -49,6 +52,9 @@ WEIR_MUST_CHECK enum weir_err weir_suite_load_ksql(struct weir_suite *su, struct
 /* The bytes that stand for a key or value in the log: a string is its characters, anything else its JSON text without
  * space between tokens; null and absent: a Kafka null. */
 struct weir_slice weir_case_bytes(struct weir_mem *mem, const struct weir_node *nd);
+/* The same for the key or value of an input: a number is as its table's format raw or kafka has it. */
+struct weir_slice weir_case_input_bytes(const struct weir_suite *su, struct weir_mem *mem, const char *topic, bool key,
+					const struct weir_node *nd);
 /* Kafka's header bytes of a record's headers, in order; *count of them. */
 WEIR_MUST_CHECK enum weir_err weir_case_headers(struct weir_mem *mem, const struct weir_node *headers,
 						struct weir_slice *out, uint32_t *count, struct weir_diag **dg);

@@ -75,8 +75,8 @@ static enum weir_err drive(const struct weir_case *tc, const struct weir_suite *
 	enum weir_err err = WEIR_OK;
 	for (uint32_t i = 0; i < tc->input_count && err == WEIR_OK; i++) {
 		const struct weir_case_record *in = &tc->input[i];
-		struct weir_driver_record r = {.key = weir_case_bytes(mem, in->key),
-					       .value = weir_case_bytes(mem, in->value),
+		struct weir_driver_record r = {.key = weir_case_input_bytes(su, mem, in->topic, true, in->key),
+					       .value = weir_case_input_bytes(su, mem, in->topic, false, in->value),
 					       .timestamp_ms = in->timestamp};
 		struct weir_slice headers;
 		err = weir_case_headers(mem, in->headers, &headers, &r.header_count, dg);
@@ -155,7 +155,7 @@ static void report(struct test_run *tr, const struct weir_suite *su, const struc
 }
 
 /* Runs one case; what differs goes into why. Not WEIR_EXIT_OK: the statements were refused. */
-static int run_case(struct test_run *tr, const char *file, const struct weir_suite *su, const struct weir_case *tc,
+static int run_case(struct test_run *tr, const char *file, struct weir_suite *su, const struct weir_case *tc,
 		    struct weir_mem *mem, struct results *rs, struct weir_buf *why)
 {
 	struct weir_job jb;
@@ -171,6 +171,9 @@ static int run_case(struct test_run *tr, const char *file, const struct weir_sui
 	enum weir_err err =
 		tp != NULL ? WEIR_OK : weir_diag_set(&dg, WEIR_E_PLAN, "%s has no INSERT: nothing to test", file);
 	if (err == WEIR_OK) {
+		struct weir_shape *shapes;
+		weir_shapes_of(tp, mem, &shapes, &su->shape_count);
+		su->shape = shapes;
 		err = weir_driver_create(&dr, tp, jb.cf, &dg);
 		jb.cf = NULL;
 	}
@@ -230,7 +233,7 @@ static const struct weir_case_record *sample_of(const struct weir_case *tc, cons
 	return NULL;
 }
 
-static void put_key(struct weir_buf *b, struct weir_mem *mem, const struct weir_case_record *sample,
+static void put_key(struct weir_buf *b, struct weir_mem *mem, const struct weir_case_record *sample, int64_t window_ms,
 		    struct weir_slice key)
 {
 	const struct weir_node *window = sample != NULL ? sample->window : NULL;
@@ -259,20 +262,24 @@ static void put_key(struct weir_buf *b, struct weir_mem *mem, const struct weir_
 		return;
 	int64_t start = (int64_t)weir_load_be64(bounds + bound_bytes - 8), end = (int64_t)weir_load_be64(bounds);
 	int64_t from, to;
-	if (!session && weir_node_int(weir_node_get(window, "start"), &from) &&
-	    weir_node_int(weir_node_get(window, "end"), &to))
+	if (!session && window_ms != 0)
+		end = start + window_ms;
+	else if (!session && weir_node_int(weir_node_get(window, "start"), &from) &&
+		 weir_node_int(weir_node_get(window, "end"), &to))
 		end = start + (to - from); /* every window of the topic has this size */
 	weir_buf_printf(b, ", \"window\": {\"start\": %lld, \"end\": %lld, \"type\": \"%s\"}", (long long)start,
 			(long long)end, session ? "session" : "time");
 }
 
-static void put_outputs(struct weir_buf *b, struct weir_mem *mem, const struct weir_case *tc, const struct results *rs)
+static void put_outputs(struct weir_buf *b, struct weir_mem *mem, const struct weir_suite *su,
+			const struct weir_case *tc, const struct results *rs)
 {
 	weir_buf_puts(b, "[");
 	for (uint32_t i = 0; i < rs->count; i++) {
 		const struct weir_case_result *r = &rs->result[i];
 		weir_buf_printf(b, "%s\n      {\"topic\": \"%s\", \"key\": ", i == 0 ? "" : ",", r->topic);
-		put_key(b, mem, sample_of(tc, r->topic), r->key);
+		const struct weir_shape *sh = weir_shape_find(su->shape, su->shape_count, r->topic, true);
+		put_key(b, mem, sample_of(tc, r->topic), sh != NULL ? sh->window_ms : 0, r->key);
 		weir_buf_printf(b, ", \"timestamp\": %lld,\n       \"value\": ", (long long)r->timestamp);
 		put_as_json(b, mem, r->value);
 		if (r->header_count != 0) {
@@ -286,16 +293,16 @@ static void put_outputs(struct weir_buf *b, struct weir_mem *mem, const struct w
 
 /* The document with the text of node `outputs` of each test replaced; old[i] is that node. */
 static enum weir_err write_update(const char *path, const char *text, size_t bytes, const struct weir_node *const *old,
-				  const struct weir_case *test, const struct results *rs, uint32_t count,
-				  struct weir_mem *mem, struct weir_diag **dg)
+				  const struct weir_suite *su, const struct results *rs, struct weir_mem *mem,
+				  struct weir_diag **dg)
 {
 	struct weir_buf b = {0};
 	const char *at = text;
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < su->count; i++) {
 		if (old[i] == NULL)
 			continue;
 		weir_buf_put(&b, at, (size_t)(old[i]->text - at));
-		put_outputs(&b, mem, &test[i], &rs[i]);
+		put_outputs(&b, mem, su, &su->test[i], &rs[i]);
 		at = old[i]->text + old[i]->bytes;
 	}
 	weir_buf_put(&b, at, (size_t)(text + bytes - at));
@@ -333,7 +340,7 @@ static void worst(struct test_run *tr, int code)
 }
 
 /* Runs every case of a suite; with --update writes what came out into the file that held the outputs. */
-static void run_suite(struct test_run *tr, const char *file, const struct weir_suite *su, struct weir_mem *mem,
+static void run_suite(struct test_run *tr, const char *file, struct weir_suite *su, struct weir_mem *mem,
 		      const char *path, const char *text, size_t bytes, const struct weir_node *const *old)
 {
 	struct results *rs = weir_mem_take(mem, su->count * sizeof *rs + 1);
@@ -352,7 +359,7 @@ static void run_suite(struct test_run *tr, const char *file, const struct weir_s
 		weir_buf_fini(&why);
 	}
 	struct weir_diag *dg = NULL;
-	if (tr->update && write_update(path, text, bytes, old, su->test, rs, su->count, mem, &dg) != WEIR_OK)
+	if (tr->update && write_update(path, text, bytes, old, su, rs, mem, &dg) != WEIR_OK)
 		worst(tr, weir_fail(dg));
 	else if (tr->update)
 		weir_talk("%s: expectations rewritten", path);
