@@ -1,4 +1,5 @@
-/* crc32c.c: CRC-32C by the CPU's instruction (SSE4.2, ARMv8) over three interleaved streams, or by tables. @thread any.
+/* crc32c.c: CRC-32C by the CPU's instruction (SSE4.2, ARMv8) over three interleaved streams, by carry-less products of
+ * 64 bytes at a time where there are such (AVX-512 with VPCLMULQDQ), or by tables. @thread any.
  *
  * The instruction has a latency of three cycles and a throughput of one, so one stream runs at a third of what the CPU
  * can do. Three neighbouring blocks are summed at once and joined: the checksum of a block followed by n more bytes is
@@ -79,6 +80,70 @@ CRC_TARGET static uint32_t crc_raw_hardware(uint32_t crc, const uint8_t *p, size
 }
 #endif
 
+#if defined(__x86_64__)
+#define FOLD_TARGET __attribute__((target("sse4.2,pclmul,avx512f,vpclmulqdq")))
+enum { FOLD_MIN = 512 };
+
+/* For a fold over 2048, 512 and 128 bits: x^(n + 32) and x^(n - 32) mod the polynomial, reflected. @writer init */
+static uint64_t fold_by[3][2];
+
+/* x moved on by the distance of k, plus what stands there. */
+FOLD_TARGET static inline __m512i fold_64(__m512i x, __m512i k, __m512i next)
+{
+	return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, k, 0x00), _mm512_clmulepi64_epi128(x, k, 0x11),
+					 next, 0x96);
+}
+FOLD_TARGET static inline __m128i fold_16(__m128i x, __m128i k, __m128i next)
+{
+	return _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(x, k, 0x00), _mm_clmulepi64_si128(x, k, 0x11)), next);
+}
+
+/* A polynomial's remainder is that of a shorter one: 256 bytes are multiplied onto the next 256, at the end 64 onto 64
+ * and 16 onto 16, and the last 16 summed by the instruction. Cost: about 0.02 ns a byte from cache. */
+FOLD_TARGET static uint32_t crc_raw_fold(uint32_t crc, const uint8_t *p, size_t bytes)
+{
+	if (bytes < FOLD_MIN)
+		return crc_raw_hardware(crc, p, bytes);
+	const __m128i k2048 = _mm_loadu_si128((const __m128i *)(const void *)fold_by[0]);
+	const __m128i k512 = _mm_loadu_si128((const __m128i *)(const void *)fold_by[1]);
+	const __m128i k128 = _mm_loadu_si128((const __m128i *)(const void *)fold_by[2]);
+	__m512i k = _mm512_broadcast_i32x4(k2048);
+	__m512i a = _mm512_xor_si512(_mm512_loadu_si512(p), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc)));
+	__m512i b = _mm512_loadu_si512(p + 64), c = _mm512_loadu_si512(p + 128), d = _mm512_loadu_si512(p + 192);
+	for (p += 256, bytes -= 256; bytes >= 256; p += 256, bytes -= 256) {
+		a = fold_64(a, k, _mm512_loadu_si512(p));
+		b = fold_64(b, k, _mm512_loadu_si512(p + 64));
+		c = fold_64(c, k, _mm512_loadu_si512(p + 128));
+		d = fold_64(d, k, _mm512_loadu_si512(p + 192));
+	}
+	k = _mm512_broadcast_i32x4(k512);
+	a = fold_64(fold_64(fold_64(a, k, b), k, c), k, d);
+	for (; bytes >= 64; p += 64, bytes -= 64)
+		a = fold_64(a, k, _mm512_loadu_si512(p));
+	__m128i x = fold_16(_mm512_castsi512_si128(a), k128, _mm512_extracti32x4_epi32(a, 1));
+	x = fold_16(x, k128, _mm512_extracti32x4_epi32(a, 2));
+	x = fold_16(x, k128, _mm512_extracti32x4_epi32(a, 3));
+	crc = (uint32_t)_mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(x));
+	crc = (uint32_t)_mm_crc32_u64(crc, (uint64_t)_mm_extract_epi64(x, 1));
+	return crc_raw_hardware(crc, p, bytes);
+}
+
+static void fold_init(void)
+{
+	static const uint32_t bits[3] = {2048, 512, 128};
+	uint32_t power = UINT32_C(1) << 31; /* x^0, reflected */
+	for (uint32_t n = 0; n <= 2048 + 32; n++) {
+		for (int i = 0; i < 3; i++) {
+			if (n == bits[i] + 32)
+				fold_by[i][0] = (uint64_t)power << 1;
+			if (n == bits[i] - 32)
+				fold_by[i][1] = (uint64_t)power << 1;
+		}
+		power = (power >> 1) ^ (CRC_POLY & (0u - (power & 1)));
+	}
+}
+#endif
+
 static void shift_init(uint32_t t[4][256], size_t zero_bytes)
 {
 	static const uint8_t zeros[64];
@@ -112,7 +177,15 @@ __attribute__((constructor)) static void crc32c_init(void)
 	if (getauxval(AT_HWCAP) & HWCAP_CRC32)
 		crc_fn = crc_raw_hardware;
 #endif
-	if (crc_fn != crc_raw_table) {
+	const bool hardware = crc_fn != crc_raw_table;
+#if defined(__x86_64__)
+	if (hardware && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("avx512f") &&
+	    __builtin_cpu_supports("vpclmulqdq")) {
+		fold_init();
+		crc_fn = crc_raw_fold;
+	}
+#endif
+	if (hardware) {
 		/* The long shift is the short one several times: walking 4 x 256 x 2048 zero bytes would show at start.
 		 */
 		shift_init(shift_short, SHORT_BLOCK);
@@ -130,6 +203,15 @@ __attribute__((constructor)) static void crc32c_init(void)
 uint32_t weir_crc32c(uint32_t crc, const void *data, size_t bytes)
 {
 	return ~crc_fn(~crc, data, bytes);
+}
+
+uint32_t weir_crc32c_instruction(uint32_t crc, const void *data, size_t bytes)
+{
+#ifdef CRC_HARDWARE
+	if (crc_fn != crc_raw_table)
+		return ~crc_raw_hardware(~crc, data, bytes);
+#endif
+	return ~crc_raw_table(~crc, data, bytes);
 }
 
 uint32_t weir_crc32c_portable(uint32_t crc, const void *data, size_t bytes)
