@@ -311,18 +311,29 @@ static struct weir_bundle *bundle_next_point(struct weir_worker *w)
 
 /* ---- refused and late records ---- */
 
-void weir_worker_refuse(struct weir_worker *w, struct weir_bundle *b, const char *place, enum weir_reason reason,
-			const char *field, const char *detail)
+/* Counts a refusal. True: it is among the few of an order point that are told with a text. */
+static bool refusal_count(struct weir_worker *w, struct weir_bundle *b, enum weir_reason reason)
 {
 	w->st->now->rejected++;
 	w->st->now->by_reason[reason]++;
 	b->refusals++;
-	if (b->refusal_count < WEIR_REFUSALS_MAX)
-		b->refusal[b->refusal_count].reason = reason;
-	if (b->refusal_count < WEIR_REFUSALS_MAX)
-		snprintf(b->refusal[b->refusal_count++].text, sizeof b->refusal->text, "%s: %s%s%s%s%s", place,
-			 weir_reason_name(reason), field ? ": field " : "", field ? field : "", detail ? ": " : "",
-			 detail ? detail : "");
+	return b->refusal_count < WEIR_REFUSALS_MAX;
+}
+
+static WEIR_NOINLINE void refusal_text(struct weir_bundle *b, const char *place, enum weir_reason reason,
+				       const char *field, const char *detail)
+{
+	b->refusal[b->refusal_count].reason = reason;
+	snprintf(b->refusal[b->refusal_count++].text, sizeof b->refusal->text, "%s: %s%s%s%s%s", place,
+		 weir_reason_name(reason), field ? ": field " : "", field ? field : "", detail ? ": " : "",
+		 detail ? detail : "");
+}
+
+void weir_worker_refuse(struct weir_worker *w, struct weir_bundle *b, const char *place, enum weir_reason reason,
+			const char *field, const char *detail)
+{
+	if (refusal_count(w, b, reason))
+		refusal_text(b, place, reason, field, detail);
 }
 
 static void put_varint(struct weir_buf *b, int64_t v)
@@ -400,6 +411,21 @@ static size_t put_field(char *to, size_t room, const struct weir_plan_scan *sc, 
 	return (size_t)snprintf(to, room, "field %.80s%s%.60s: ", field, type[0] ? " " : "", type);
 }
 
+enum { DETAIL_BYTES = 320 };
+
+/* What is wrong with a record, as far as its error says. */
+static void put_detail(char *to, const struct weir_plan_scan *sc, const struct weir_row_error *e)
+{
+	size_t n = 0;
+	to[0] = 0;
+	if (e->field)
+		n = put_field(to, DETAIL_BYTES, sc, e->field);
+	if (e->detail)
+		n += (size_t)snprintf(to + n, DETAIL_BYTES - n, "%.120s", e->detail);
+	if (e->at != UINT32_MAX)
+		snprintf(to + n, DETAIL_BYTES - n, " at byte %u", e->at);
+}
+
 /* One record may be refused by several branches, each of which counts it; log and dead letter say so once: refused has
  * a bit per record. */
 static void refuse_records(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr,
@@ -417,23 +443,23 @@ static void refuse_records(struct weir_worker *w, struct weir_bundle *b, const s
 		}
 		refused[e->row / 64] |= bit;
 		const struct weir_record *r = &in->records[e->row];
-		char place[300], detail[320], quoted[5 * 64], text[sizeof detail + sizeof quoted + 4];
-		size_t n = 0;
-		snprintf(place, sizeof place, "%.249s-%u offset %lld", in->topic, in->topic_partition,
-			 (long long)r->offset);
-		detail[0] = 0;
-		if (e->field)
-			n = put_field(detail, sizeof detail, &w->cf.plan->scans[fr->scan], e->field);
-		if (e->detail)
-			n += (size_t)snprintf(detail + n, sizeof detail - n, "%.120s", e->detail);
-		if (e->at != UINT32_MAX)
-			snprintf(detail + n, sizeof detail - n, " at byte %u", e->at);
-		quote_payload(quoted, sizeof quoted, r, e->at);
-		snprintf(text, sizeof text, "%s%s%s", detail, quoted[0] ? ": " : "", quoted);
+		bool told = refusal_count(w, b, e->reason);
+		bool letter = policy->errors == WEIR_ERRORS_DEAD_LETTER && policy->dead_letter >= 0;
 		if (policy->errors == WEIR_ERRORS_FAIL)
 			b->fail = true;
-		weir_worker_refuse(w, b, place, e->reason, NULL, text);
-		if (policy->errors == WEIR_ERRORS_DEAD_LETTER && policy->dead_letter >= 0)
+		if (!told && !letter)
+			continue; /* a topic whose every record is refused must not take a text each */
+		char detail[DETAIL_BYTES];
+		put_detail(detail, &w->cf.plan->scans[fr->scan], e);
+		if (told) {
+			char place[300], quoted[5 * 64], text[sizeof detail + sizeof quoted + 4];
+			snprintf(place, sizeof place, "%.249s-%u offset %lld", in->topic, in->topic_partition,
+				 (long long)r->offset);
+			quote_payload(quoted, sizeof quoted, r, e->at);
+			snprintf(text, sizeof text, "%s%s%s", detail, quoted[0] ? ": " : "", quoted);
+			refusal_text(b, place, e->reason, NULL, text);
+		}
+		if (letter)
 			put_original(w, b, in, e->row, (uint32_t)policy->dead_letter, 0, fr->part,
 				     weir_reason_name(e->reason), detail[0] ? detail : NULL, stage_name);
 	}
