@@ -363,7 +363,7 @@ static enum weir_err io_loop(struct weir_engine *en, struct weir_diag **dg)
 			idle = 0;
 			continue;
 		}
-		if (!tired(&idle))
+		if (!weir_feed_full(fd) && !tired(&idle))
 			continue;
 		weir_core_source_warnings(&en->core);
 		weir_park_prepare(pk);

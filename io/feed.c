@@ -75,6 +75,7 @@ struct weir_feed {
 	bool memory_stop;
 	uint32_t points_out;
 	uint32_t barriers_out;
+	bool full;           /* the last step found no room in a worker's ring */
 	uint64_t point_cost; /* what a recent order point held in bundles: reserved for the next */
 	uint64_t memory;     /* of units held */
 	_Atomic uint64_t memory_seen;
@@ -397,7 +398,7 @@ static void close_unit(struct weir_feed *fd)
 }
 
 /* How many records of the current unit the next batch takes: to 1,024, to the byte bound, to the order point. Cost: one
- * add per record. */
+ * add per record, unless it takes the whole unit. */
 static uint32_t cut(const struct weir_feed *fd, uint64_t *bytes)
 {
 	const struct weir_unit *u = fd->current->unit;
@@ -410,6 +411,10 @@ static uint32_t cut(const struct weir_feed *fd, uint64_t *bytes)
 		most = (uint32_t)room;
 	uint64_t sum = 0, point_room = fd->cf.point_bytes - fd->point_bytes;
 	uint32_t n = 0;
+	if (most == u->count && u->bytes < FEED_BATCH_BYTES_MAX && u->bytes < point_room) {
+		*bytes = u->bytes;
+		return most;
+	}
 	while (n < most) {
 		const struct weir_record *r = &u->records[fd->current_at + n];
 		sum += (uint64_t)r->key_bytes + r->value_bytes + r->headers_bytes;
@@ -562,6 +567,7 @@ static bool rate_allows(struct weir_feed *fd, int *wait_ms)
 enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, struct weir_diag **dg)
 {
 	*wait_ms = -1;
+	fd->full = false;
 	*moved = take_back(fd);
 	atomic_store_explicit(&fd->memory_seen, in_flight(fd), memory_order_relaxed);
 	if (fd->sending && !send_control(fd, moved))
@@ -607,7 +613,8 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 		}
 	}
 	uint32_t w = target(fd);
-	if (fd->outstanding[w] + 1 >= fd->cf.input_capacity || fd->free_count == 0)
+	fd->full = fd->outstanding[w] + 1 >= fd->cf.input_capacity || fd->free_count == 0;
+	if (fd->full)
 		return WEIR_OK; /* one place stays free for a control */
 	uint64_t bytes;
 	uint32_t count = cut(fd, &bytes);
@@ -619,6 +626,11 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 void weir_feed_stop(struct weir_feed *fd)
 {
 	atomic_store_explicit(&fd->stop, true, memory_order_relaxed);
+}
+
+bool weir_feed_full(const struct weir_feed *fd)
+{
+	return fd->full;
 }
 
 bool weir_feed_done(const struct weir_feed *fd)

@@ -765,7 +765,9 @@ void weir_worker_input_return(struct weir_worker *w, struct weir_input *in)
 	bool pushed = weir_ring_push(&w->input_back, in);
 	WEIR_ASSERT(pushed); /* as large as the number of inputs outstanding */
 	weir_ring_publish(&w->input_back);
-	if (w->io_park)
+	/* Io sleeps when the ring is full: then half of it is work enough while io wakes up, and one wake brings many
+	 * batches. */
+	if (w->io_park && weir_ring_depth(&w->input) <= w->cf.input_capacity / 2)
 		weir_park_wake(w->io_park);
 }
 

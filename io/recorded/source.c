@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum { RECHECK_MS = 250 };
-#define READ_AHEAD_BYTES (16u << 20) /* all partitions together */
+#define READ_AHEAD_BYTES (1u << 20) /* all partitions together */
 
 struct part {
 	struct weir_reader rd;
