@@ -9,10 +9,12 @@
  *   without state  as above                     no changelog; offsets by the group's own commit, but for exactly_once
  *
  *   EMPTY -append-> FILLING -commit-> EMPTY            drop: any -> EMPTY
- *      FILLING -trouble-> rebuild T, then: the epoch turns out to be committed -> EMPTY, or its frames go again ->
- * FILLING FILLING -the group gave our partitions away-> FENCED, until drop Frames of the running epoch that went into T
- * are kept until it is committed; beyond keep_bytes_max they are not, and trouble then ends the run: a new one starts
- * from the last commit. */
+ *   FILLING -trouble-> rebuild T; then the epoch turns out to be committed -> EMPTY,
+ *                                 or its frames go again -> FILLING
+ *   FILLING -the group gave our partitions away-> FENCED, until drop
+ *
+ * Frames of the running epoch that went into T are kept until it is committed; beyond keep_bytes_max they are not, and
+ * trouble then ends the run: a new one starts from the last commit. */
 #include "io/kafka/log.h"
 
 #include <inttypes.h>
@@ -36,6 +38,9 @@ enum {
 	BROKER_SCAN_MS = 15000, /* brokers look for timed-out transactions every 10 s */
 	PACK_BYTES_MAX = 65536,
 	RECORD_OVERHEAD = 1024,
+	BATCH_BYTES = 1000000, /* batch.size (client.c) */
+	BATCH_OVERHEAD = 512,  /* its header, and librdkafka's estimate of a record's */
+	PURGE_MS = 10000,      /* how often records of repartition topics are deleted */
 	COMMIT_TRIES_MS = 10000,
 	CLOSE_MS = 10000,
 	KEEP_MB_MIN = 64
@@ -47,6 +52,7 @@ struct log_topic {
 	uint32_t partitions;
 	bool absent; /* a changelog of an application that has none: offsets are in the group alone */
 	bool in_transaction;
+	int64_t batch_bytes_max;
 	int64_t retention_ms; /* -1: no matter */
 	int64_t old_ms;       /* a result older than this is deleted by the broker at once; INT64_MIN: no matter */
 };
@@ -71,9 +77,11 @@ struct log {
 	uint32_t later_now;
 	rd_kafka_topic_partition_list_t *offsets; /* of the running epoch; NULL: none */
 	rd_kafka_queue_t *commits;                /* answers to offset commits */
-	uint64_t epoch;                           /* last committed */
-	bool fenced;                              /* until drop */
-	enum weir_err failed;                     /* sticks */
+	rd_kafka_queue_t *deletions;              /* answers to deletions of records; NULL: none yet */
+	int64_t deleted_ms;
+	uint64_t epoch;       /* last committed */
+	bool fenced;          /* until drop */
+	enum weir_err failed; /* sticks */
 	char *failed_text;
 };
 
@@ -113,6 +121,15 @@ static enum weir_err trouble_diag(struct log *lg, const struct weir_txn_trouble 
 	lg->fenced = true;
 	return weir_diag_set(dg, WEIR_E_FENCED, "the group gave this instance's partitions to another one (%s)",
 			     why->text);
+}
+
+static const char *user_property(const struct weir_conf *cf, const char *wanted)
+{
+	const char *name, *value, *found = NULL;
+	for (uint32_t i = 0; weir_conf_kafka(cf, i, &name, &value); i++)
+		if (strcmp(name, wanted) == 0 || (strncmp(name, "producer.", 9) == 0 && strcmp(name + 9, wanted) == 0))
+			found = value;
+	return found;
 }
 
 /* ---- after trouble ---- */
@@ -258,7 +275,20 @@ static enum weir_err check_settings(struct log *lg, struct log_topic *t, struct 
 				     t->name, PACK_BYTES_MAX + RECORD_OVERHEAD, st.message_bytes_max);
 	if (t->kind != WEIR_TOPIC_CHANGELOG && st.remove && !st.append_time)
 		t->retention_ms = st.retention_ms;
+	t->batch_bytes_max = st.message_bytes_max - BATCH_OVERHEAD;
 	return WEIR_OK;
+}
+
+/* Brokers refuse a batch that is larger than a topic's max.message.bytes, however small its records are. */
+static enum weir_err limit_batches(struct log *lg, const struct log_topic *t, struct weir_diag **dg)
+{
+	if (t->batch_bytes_max >= BATCH_BYTES)
+		return WEIR_OK;
+	const char *wanted = user_property(lg->cf, "batch.size");
+	if (wanted != NULL && strtoll(wanted, NULL, 10) <= t->batch_bytes_max)
+		return WEIR_OK;
+	return t->in_transaction ? weir_txn_limit(lg->tx, t->batch_bytes_max, dg)
+				 : weir_results_limit(lg->results, t->batch_bytes_max, dg);
 }
 
 static enum weir_err open_topic(struct log *lg, struct log_topic *t, const struct weir_topic_spec *spec,
@@ -308,6 +338,7 @@ static enum weir_err log_topic(struct weir_log *base, const struct weir_topic_sp
 	*t = (struct log_topic){.name = weir_xstrdup(spec->name),
 				.kind = spec->kind,
 				.partitions = spec->partitions,
+				.batch_bytes_max = INT64_MAX,
 				.retention_ms = -1,
 				.old_ms = INT64_MIN};
 	uint32_t number = lg->topic_count++;
@@ -317,6 +348,8 @@ static enum weir_err log_topic(struct weir_log *base, const struct weir_topic_sp
 	enum weir_err err = WEIR_OK;
 	if (!t->absent) {
 		err = open_topic(lg, t, spec, dg);
+		if (err == WEIR_OK)
+			err = limit_batches(lg, t, dg);
 		if (err == WEIR_OK)
 			err = t->in_transaction
 				      ? weir_txn_topic(lg->tx, number, t->name, spec->compression, dg)
@@ -532,6 +565,45 @@ static enum weir_err commit(struct log *lg, struct weir_diag **dg)
 	return weir_frames_each(now, put_later, lg, dg);
 }
 
+static bool is_repartition(const struct log *lg, const char *name)
+{
+	for (uint32_t i = 0; i < lg->topic_count; i++)
+		if (lg->topics[i].kind == WEIR_TOPIC_REPARTITION && strcmp(lg->topics[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Records of repartition topics that are read and committed have done their work. Nobody waits for the answer; what is
+ * not deleted now is the next time. */
+static void delete_read(struct log *lg)
+{
+	int64_t now = weir_kafka_now_ms();
+	if (lg->offsets == NULL || now - lg->deleted_ms < PURGE_MS)
+		return;
+	lg->deleted_ms = now;
+	rd_kafka_t *rk = weir_kafka_client_handle(lg->admin);
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(lg->offsets->cnt);
+	for (int i = 0; i < lg->offsets->cnt; i++) {
+		const rd_kafka_topic_partition_t *tp = &lg->offsets->elems[i];
+		if (tp->offset > 0 && is_repartition(lg, tp->topic))
+			rd_kafka_topic_partition_list_add(list, tp->topic, tp->partition)->offset = tp->offset;
+	}
+	if (list->cnt > 0) {
+		if (lg->deletions == NULL)
+			lg->deletions = rd_kafka_queue_new(rk);
+		for (rd_kafka_event_t *ev; (ev = rd_kafka_queue_poll(lg->deletions, 0)) != NULL;) {
+			if (rd_kafka_event_error(ev) != 0)
+				weir_kafka_client_say(lg->admin, 5, "deleting what was read of repartition topics: %s",
+						      rd_kafka_event_error_string(ev));
+			rd_kafka_event_destroy(ev);
+		}
+		rd_kafka_DeleteRecords_t *what = rd_kafka_DeleteRecords_new(list);
+		rd_kafka_DeleteRecords(rk, &what, 1, NULL, lg->deletions);
+		rd_kafka_DeleteRecords_destroy(what);
+	}
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
 static enum weir_err log_commit(struct weir_log *base, uint64_t epoch, struct weir_diag **dg)
 {
 	struct log *lg = log_of(base);
@@ -546,6 +618,7 @@ static enum weir_err log_commit(struct weir_log *base, uint64_t epoch, struct we
 	lg->epoch = epoch;
 	weir_frames_reset(&lg->frames);
 	lg->frames_lost = false;
+	delete_read(lg);
 	forget_offsets(lg);
 	for (uint32_t i = 0; i < lg->topic_count; i++)
 		set_old(&lg->topics[i]);
@@ -613,6 +686,8 @@ static void log_close(struct weir_log *base)
 	weir_changelog_reader_destroy(lg->reader);
 	if (lg->commits != NULL)
 		rd_kafka_queue_destroy(lg->commits);
+	if (lg->deletions != NULL)
+		rd_kafka_queue_destroy(lg->deletions);
 	forget_offsets(lg);
 	weir_kafka_client_destroy(lg->admin);
 	weir_frames_fini(&lg->frames);
@@ -638,15 +713,6 @@ static const struct weir_log_ops log_ops = {.topic = log_topic,
 					    .read = log_read,
 					    .epoch = log_epoch,
 					    .close = log_close};
-
-static const char *user_property(const struct weir_conf *cf, const char *wanted)
-{
-	const char *name, *value, *found = NULL;
-	for (uint32_t i = 0; weir_conf_kafka(cf, i, &name, &value); i++)
-		if (strcmp(name, wanted) == 0 || (strncmp(name, "producer.", 9) == 0 && strcmp(name + 9, wanted) == 0))
-			found = value;
-	return found;
-}
 
 /* PREFIX-INSTANCE, where the instance is the static member's name, or the host's with a number. */
 static enum weir_err claim_id(struct log *lg, struct weir_diag **dg)

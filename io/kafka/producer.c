@@ -126,6 +126,14 @@ enum weir_err weir_producer_topic(struct weir_producer *pr, uint32_t number, con
 	return know(pr, t, dg);
 }
 
+bool weir_producer_limit(struct weir_producer *pr, int64_t batch_bytes)
+{
+	if (batch_bytes < 1 || (pr->batch_bytes != 0 && pr->batch_bytes <= batch_bytes))
+		return false;
+	pr->batch_bytes = batch_bytes;
+	return true;
+}
+
 /* With headers: parsing them is not for the common path. */
 static rd_kafka_resp_err_t put_headers(struct weir_producer *pr, rd_kafka_vu_t *vus, size_t n, const struct weir_out *r)
 {
@@ -142,7 +150,7 @@ static rd_kafka_resp_err_t put_headers(struct weir_producer *pr, rd_kafka_vu_t *
 	return code;
 }
 
-/* Cost beside librdkafka's own: bench/pipelines/kafka_produce. */
+/* Cost beside librdkafka's own: bench/pipelines/kafka_results. */
 rd_kafka_resp_err_t weir_producer_put(struct weir_producer *pr, uint32_t topic, uint32_t partition,
 				      const struct weir_out *r, void *opaque, int flags)
 {

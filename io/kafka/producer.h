@@ -45,6 +45,8 @@ void weir_producer_fini(struct weir_producer *pr);
 /* A topic by the caller's number. compression NULL: the producer's. */
 WEIR_MUST_CHECK enum weir_err weir_producer_topic(struct weir_producer *pr, uint32_t number, const char *name,
 						  const char *compression, struct weir_diag **dg);
+/* The next handle's batches are no larger than batch_bytes; false: nor are this one's. */
+bool weir_producer_limit(struct weir_producer *pr, int64_t batch_bytes);
 /* Gives the handle its topics, with their metadata: the first record of a topic would wait a second for them. */
 WEIR_MUST_CHECK enum weir_err weir_producer_know(struct weir_producer *pr, struct weir_diag **dg);
 /* One try. flags: RD_KAFKA_MSG_F_COPY or 0. */

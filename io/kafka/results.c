@@ -145,6 +145,15 @@ enum weir_err weir_results_topic(struct weir_results *rs, uint32_t number, const
 	return weir_producer_topic(&rs->pr, number, name, compression, dg);
 }
 
+enum weir_err weir_results_limit(struct weir_results *rs, int64_t batch_bytes, struct weir_diag **dg)
+{
+	if (!weir_producer_limit(&rs->pr, batch_bytes))
+		return WEIR_OK;
+	close_handle(rs);
+	enum weir_err err = open_handle(rs, dg);
+	return err == WEIR_OK ? weir_producer_know(&rs->pr, dg) : err;
+}
+
 static bool stopped(const struct weir_results *rs)
 {
 	return rs->conf.stop != NULL && atomic_load_explicit(rs->conf.stop, memory_order_relaxed);

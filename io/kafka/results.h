@@ -21,6 +21,8 @@ WEIR_MUST_CHECK enum weir_err weir_results_create(struct weir_results **out, con
 void weir_results_destroy(struct weir_results *rs); /* drops what is not acknowledged. NULL is fine */
 WEIR_MUST_CHECK enum weir_err weir_results_topic(struct weir_results *rs, uint32_t number, const char *name,
 						 const char *compression, struct weir_diag **dg);
+/* Before the first record: batches are no larger than this. */
+WEIR_MUST_CHECK enum weir_err weir_results_limit(struct weir_results *rs, int64_t batch_bytes, struct weir_diag **dg);
 /* copy false: r's bytes stay where they are until settled. Blocks while the queue is full. */
 WEIR_MUST_CHECK enum weir_err weir_results_put(struct weir_results *rs, uint32_t topic, uint32_t partition,
 					       const struct weir_out *r, bool copy, struct weir_diag **dg);

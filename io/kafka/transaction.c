@@ -284,6 +284,15 @@ enum weir_err weir_txn_topic(struct weir_txn *tx, uint32_t number, const char *n
 	return weir_producer_topic(&tx->pr, number, name, compression, dg);
 }
 
+enum weir_err weir_txn_limit(struct weir_txn *tx, int64_t batch_bytes, struct weir_diag **dg)
+{
+	if (!weir_producer_limit(&tx->pr, batch_bytes))
+		return WEIR_OK;
+	close_handle(tx);
+	enum weir_err err = open_handle(tx, dg);
+	return err == WEIR_OK ? weir_txn_start(tx, -1, dg) : err;
+}
+
 /* ---- transactions ---- */
 
 static enum weir_txn_result begin(struct weir_txn *tx, struct weir_txn_trouble *why)

@@ -49,6 +49,8 @@ WEIR_MUST_CHECK enum weir_err weir_txn_rebuild(struct weir_txn *tx, const struct
 /* A topic to write, by the caller's number; its metadata are fetched before the first record. */
 WEIR_MUST_CHECK enum weir_err weir_txn_topic(struct weir_txn *tx, uint32_t number, const char *name,
 					     const char *compression, struct weir_diag **dg);
+/* Before the first record: batches are no larger than this. */
+WEIR_MUST_CHECK enum weir_err weir_txn_limit(struct weir_txn *tx, int64_t batch_bytes, struct weir_diag **dg);
 /* A record into the transaction, which begins with it. f must stay where it is until commit or rebuild, unless copy. */
 enum weir_txn_result weir_txn_put(struct weir_txn *tx, const struct weir_frame *f, bool copy,
 				  struct weir_txn_trouble *why);

@@ -241,6 +241,12 @@ int main(int argc, char **argv)
 	topic.kind = WEIR_TOPIC_CHANGELOG;
 	topic.partitions_fixed = true;
 	check("topic", jb.log->ops->topic(jb.log, &topic, &jb.state, &partitions, &dg));
+	if (strstr(guarantee, "repartition") != NULL) {
+		uint32_t number;
+		snprintf(name, sizeof name, "%s-in", jb.app);
+		topic.kind = WEIR_TOPIC_REPARTITION;
+		check("topic", jb.log->ops->topic(jb.log, &topic, &number, &partitions, &dg));
+	}
 	if (strcmp(verb, "read") == 0)
 		read_twice(&jb);
 	else if (n == 8)

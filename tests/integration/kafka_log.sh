@@ -131,6 +131,24 @@ log short exactly_once elsewhere 1 1 1 >/dev/null
 grep -q 'topic short-out keeps records for 86400 s' "$scratch/said" && ok "a sink that deletes old results is reported" ||
 	not_ok "a sink that deletes old results is reported"
 
+make small-out 3 max.message.bytes=20000
+for g in at_least_once exactly_once; do
+	same "$g: batches suit a topic's max.message.bytes" \
+		"$(log small $g elsewhere 1 1 5000 -X compression.codec=none | tail -n 1)" "committed 1"
+done
+
+# ---- repartition topics ----
+make again-in 3
+for p in 0 1 2; do seq 50 | kcat -b "$b" -P -t again-in -p $p; done
+start_open again exactly_once-repartition pause 2 2 10
+for _ in $(seq 100); do
+	first=$(kcat -b "$b" -Q -t again-in:0:-2 -t again-in:1:-2 -t again-in:2:-2 | awk '{ print $NF }' | sort | paste -sd' ')
+	[ "$first" = "20 21 22" ] && break
+	sleep 0.1
+done
+same "what is read and committed of a repartition topic is deleted" "$first" "20 21 22"
+go_on
+
 # ---- kill -9 in an open transaction ----
 make killed-in 3
 log killed exactly_once kill 1 3 10 >/dev/null
