@@ -524,9 +524,25 @@ static void rebuild_append(struct weir_slot *sl)
 	}
 }
 
+/* A large page holds one entry of its size, all of which has come: a length alone makes no memory. Only of a dead one
+ * nothing but the header comes. */
+static bool is_whole(const struct held *h)
+{
+	return h->bytes <= WEIR_PAGE_BYTES_MAX || weir_align_up(h->used, 64) == h->bytes;
+}
+static bool is_dead(const struct held *h)
+{
+	struct weir_entry e;
+	if (h->capacity < WEIR_PAGE_HEAD + sizeof e)
+		return false;
+	memcpy(&e, h->data + WEIR_PAGE_HEAD, sizeof e);
+	return (e.flags & WEIR_ENTRY_DEAD) != 0;
+}
+
 static enum weir_err place_pages(struct weir_slot *sl, struct weir_diag **dg)
 {
 	struct weir_restore *rs = sl->restore;
+	struct weir_vec lost = {0}; /* u32: large pages of dead entries, held by what a restart does not keep */
 	for (uint32_t no = 1; no < rs->capacity; no++) {
 		struct held *h = &rs->held[no];
 		if (h->bad && window_is_live(sl, h->window))
@@ -535,7 +551,12 @@ static enum weir_err place_pages(struct weir_slot *sl, struct weir_diag **dg)
 			h->state = HELD_NONE;
 			continue;
 		}
-		uint32_t bytes = h->state == HELD_LIVE ? h->bytes : WEIR_PAGE_BYTES_MIN;
+		bool whole = h->state != HELD_LIVE || is_whole(h);
+		if (!whole && !is_dead(h)) {
+			weir_vec_fini(&lost, &sl->blocks, sizeof(uint32_t));
+			return corrupt(sl, dg, "a page is longer than what came of it");
+		}
+		uint32_t bytes = h->state == HELD_LIVE && whole ? h->bytes : WEIR_PAGE_BYTES_MIN;
 		struct weir_page *p = weir_gen_add_page(gen_of(sl, h->window), no, bytes, false);
 		p->fresh = false;
 		p->image_epoch = h->image_epoch;
@@ -549,10 +570,20 @@ static enum weir_err place_pages(struct weir_slot *sl, struct weir_diag **dg)
 		memset(p->base + have, 0, bytes - have);
 		free(h->data);
 		h->data = NULL;
-		if (h->state == HELD_GIVEN)
+		if (!whole) {
+			p->used = WEIR_PAGE_HEAD;
+			*(uint32_t *)weir_vec_push(&lost, &sl->blocks, sizeof(uint32_t)) = no;
+		} else if (h->state == HELD_GIVEN) {
 			weir_page_give(&sl->pages, p);
+		}
 	}
 	sl->d.given.count = 0; /* those were said before; the queue has them */
+	for (uint32_t i = 0; i < lost.count; i++) {
+		uint32_t no = ((const uint32_t *)lost.data)[i];
+		rs->held[no].state = HELD_GIVEN;
+		weir_page_give(&sl->pages, &sl->pages.page[no]);
+	}
+	weir_vec_fini(&lost, &sl->blocks, sizeof(uint32_t));
 	return WEIR_OK;
 }
 

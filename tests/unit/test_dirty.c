@@ -428,6 +428,12 @@ static void test_damage_is_named(void **state)
 	it->page_bytes = 0;
 	check_corrupt(&rg, &saved, body, bytes, false, 0, "nothing to change");
 	FRESH();
+	/* A length alone makes no memory. */
+	it->page_bytes = 1u << 30;
+	check_corrupt(&rg, &saved, body, bytes, false, 0, "longer than what came");
+	it->page_bytes = WEIR_PAGE_BYTES_MAX + 64;
+	check_corrupt(&rg, &saved, body, bytes, false, 0, "longer than what came");
+	FRESH();
 	struct weir_entry *e = (void *)(it + 1);
 	e->hash ^= 1;
 	check_corrupt(&rg, &saved, body, bytes, false, 0, "entries that cannot be");
