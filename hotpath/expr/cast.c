@@ -3,8 +3,8 @@
  *
  * Numbers: fractions are cut when an integer is wanted, rounded half up when a DECIMAL of fewer digits is. Text: blanks
  * around it are ignored; '12.9' as an integer is 12; t, true, y, yes, 1 and their opposites are booleans. Times as text
- * carry as many digits of fraction as their type. VARCHAR(n) and CHAR(n) keep the first n characters. The zone of
- * TIMESTAMP_LTZ is UTC. */
+ * carry as many digits of fraction as their type. VARCHAR(n) and CHAR(n) keep the first n characters, CHAR(n) with
+ * blanks up to n. The zone of TIMESTAMP_LTZ is UTC. */
 #include "hotpath/expr/cast.h"
 
 #include <math.h>
@@ -68,6 +68,8 @@ bool weir_cast_is_noop(const struct weir_type *from, const struct weir_type *to)
 		return t == f || (weir_kind_is_string(t) && to->length == INT32_MAX);
 	if (weir_kind_is_integer(f) && weir_kind_is_integer(t))
 		return t >= f;
+	if (weir_kind_is_string(f) && t == WEIR_KIND_CHAR)
+		return f == t && to->length == from->length;
 	if (weir_kind_is_string(f) && weir_kind_is_string(t))
 		return to->length == INT32_MAX || to->length >= from->length;
 	if (f == WEIR_KIND_BYTES && t == WEIR_KIND_BYTES)
@@ -256,8 +258,10 @@ static bool text_to_int(struct weir_str s, int64_t *out)
 static bool text_to_time(const struct cast *c, uint32_t r, struct weir_str s)
 {
 	const char *text = (const char *)s.data;
+	char padded[WEIR_CIVIL_PADDED_MAX];
 	int64_t v;
 	bool ok;
+	s.bytes = (uint32_t)weir_civil_pad(&text, s.bytes, padded);
 	switch (c->to->kind) {
 	case WEIR_KIND_DATE:
 		ok = weir_civil_parse_date(text, s.bytes, &v) == WEIR_CIVIL_OK;
@@ -370,6 +374,35 @@ static void put_interval(struct weir_buf *b, enum weir_kind kind, int64_t v)
 				(unsigned long long)(u / 1000 % 60), (unsigned long long)(u % 1000));
 }
 
+/* A double's shortest digits in b as Java and Flink write them: 1.0, 0.001, 1.0E7, 1.0E-4. NaN and Infinity stay. */
+static void put_java_form(struct weir_buf *b)
+{
+	struct weir_number n;
+	char digits[WEIR_NUMBER_TEXT_MAX];
+	if (!weir_number_scan((const char *)b->data, b->bytes, &n))
+		return;
+	int count = (int)weir_print_u64(n.mantissa, digits), exp10 = n.exp10;
+	for (; count > 1 && digits[count - 1] == '0'; exp10++)
+		count--;
+	int point = n.mantissa == 0 ? 1 : count + exp10; /* digits before the point; <= 0: zeros behind it */
+	bool negative = ((const char *)b->data)[0] == '-', plain = point > -3 && point <= 7;
+	b->bytes = 0;
+	if (negative)
+		weir_buf_put_byte(b, '-');
+	if (plain && point <= 0)
+		weir_buf_puts(b, point == 0 ? "0." : point == -1 ? "0.0" : "0.00");
+	int whole = !plain ? 1 : point < 0 ? 0 : point;
+	for (int i = 0; i < count || i < whole; i++) {
+		if (i == whole && !(plain && point <= 0))
+			weir_buf_put_byte(b, '.');
+		weir_buf_put_byte(b, i < count ? (uint8_t)digits[i] : '0');
+	}
+	if (count <= whole)
+		weir_buf_puts(b, ".0");
+	if (!plain)
+		weir_buf_printf(b, "E%d", point - 1);
+}
+
 /* The first max characters of s. */
 static struct weir_str cut(struct weir_str s, int32_t max)
 {
@@ -382,6 +415,23 @@ static struct weir_str cut(struct weir_str s, int32_t max)
 	return s;
 }
 
+/* The result s; in CHAR(n) with blanks up to n characters. */
+static void put_fixed(const struct cast *c, uint32_t r, struct weir_str s, bool copy)
+{
+	uint32_t blanks = 0;
+	if (c->to->kind == WEIR_KIND_CHAR && c->to->length > 0 && c->to->length != INT32_MAX) {
+		uint32_t has = (uint32_t)weir_utf8_count(s.data, s.bytes);
+		blanks = has < (uint32_t)c->to->length ? (uint32_t)c->to->length - has : 0;
+	}
+	if (copy || blanks != 0) {
+		uint8_t *to = weir_scratch_take(c->scratch, s.bytes + blanks + 1);
+		memcpy(to, s.data, s.bytes);
+		memset(to + s.bytes, ' ', blanks);
+		s = (struct weir_str){to, s.bytes + blanks, 0};
+	}
+	c->out->str[r] = s;
+}
+
 static bool cast_to_text(const struct cast *c, uint32_t r)
 {
 	uint32_t at = weir_row(c->in, r);
@@ -390,7 +440,7 @@ static bool cast_to_text(const struct cast *c, uint32_t r)
 		struct weir_str s = c->in->str[at];
 		if (f == WEIR_KIND_BYTES && !weir_utf8_check(s.data, s.bytes, NULL))
 			return false;
-		c->out->str[r] = cut(s, c->to->length);
+		put_fixed(c, r, cut(s, c->to->length), false);
 		return true;
 	}
 	c->text->bytes = 0;
@@ -409,11 +459,10 @@ static bool cast_to_text(const struct cast *c, uint32_t r)
 		c->text->bytes = weir_print_float((float)c->in->f64[at], number);
 	else
 		c->text->bytes = weir_print_double(c->in->f64[at], number);
+	if (is_double(f))
+		put_java_form(c->text);
 	struct weir_str s = {c->text->data, (uint32_t)c->text->bytes, 0};
-	s = cut(s, c->to->length);
-	uint8_t *to = weir_scratch_take(c->scratch, s.bytes + 1);
-	memcpy(to, s.data, s.bytes);
-	c->out->str[r] = (struct weir_str){to, s.bytes, 0};
+	put_fixed(c, r, cut(s, c->to->length), true);
 	return true;
 }
 

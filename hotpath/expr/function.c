@@ -191,7 +191,7 @@ static const struct weir_function table[] = {
 	FN_REGEX("REGEXP", 2, 2, bool_ss, regexp, "REGEXP(s, pattern): whether the pattern is found in s"),
 	FN_REGEX("RLIKE", 2, 2, bool_ss, regexp, "s RLIKE pattern: REGEXP"),
 	FN_REGEX("REGEXP_EXTRACT", 2, 3, s_ssi, regexp_extract, "REGEXP_EXTRACT(s, pattern[, group]): what matched; NULL: nothing"),
-	FN_REGEX("REGEXP_REPLACE", 3, 3, s_sss_null, regexp_replace, "REGEXP_REPLACE(s, pattern, with): every match replaced; $1 is a group"),
+	FN_REGEX("REGEXP_REPLACE", 3, 3, s_sss_null, regexp_replace, "REGEXP_REPLACE(s, pattern, with): every match replaced by that text as it is"),
 
 	FN_PREPARED("EXTRACT", 2, 2, STRICT, extract, extract, extract, "EXTRACT(unit FROM t)"),
 	FN("YEAR", 1, 1, STRICT, i_t, year, "YEAR(t)"),

@@ -312,52 +312,6 @@ WEIR_KERNEL(regexp_extract)
 	}
 }
 
-/* Java's replacement text: $1, ${name}, \x. False: it names a group that is not there. */
-static bool put_replacement(struct regex *x, struct weir_str s, struct weir_str with)
-{
-	const PCRE2_SIZE *at = pcre2_get_ovector_pointer(x->match);
-	for (uint32_t i = 0; i < with.bytes; i++) {
-		uint8_t c = with.data[i];
-		if (c == '\\') {
-			if (++i == with.bytes)
-				return false;
-			weir_buf_put_byte(&x->text, with.data[i]);
-			continue;
-		}
-		if (c != '$') {
-			weir_buf_put_byte(&x->text, c);
-			continue;
-		}
-		uint32_t group = 0;
-		if (i + 1 < with.bytes && with.data[i + 1] == '{') {
-			char name[64];
-			uint32_t n = 0;
-			for (i += 2; i < with.bytes && with.data[i] != '}' && n < sizeof name - 1; i++)
-				name[n++] = (char)with.data[i];
-			name[n] = 0;
-			int number = pcre2_substring_number_from_name(x->code, (PCRE2_SPTR)name);
-			if (i >= with.bytes || with.data[i] != '}' || number < 0)
-				return false;
-			group = (uint32_t)number;
-		} else {
-			uint32_t digits = 0;
-			while (i + 1 < with.bytes && with.data[i + 1] >= '0' && with.data[i + 1] <= '9') {
-				uint32_t next = group * 10 + (with.data[i + 1] - '0');
-				if (digits > 0 && next > x->groups)
-					break;
-				group = next;
-				digits++;
-				i++;
-			}
-			if (digits == 0 || group > x->groups)
-				return false;
-		}
-		if (at[group * 2] != PCRE2_UNSET)
-			weir_buf_put(&x->text, s.data + at[group * 2], at[group * 2 + 1] - at[group * 2]);
-	}
-	return true;
-}
-
 /* 1 done (the text is in x->text), 0 bad, -1 the row failed. */
 static int replace_all(struct weir_kernel *k, uint32_t r, struct weir_str s, struct weir_str with)
 {
@@ -375,8 +329,7 @@ static int replace_all(struct weir_kernel *k, uint32_t r, struct weir_str s, str
 		if (end < start)
 			return 0;
 		weir_buf_put(&x->text, s.data + copied, start - copied);
-		if (!put_replacement(x, s, with))
-			return 0;
+		weir_buf_put(&x->text, with.data, with.bytes); /* as it is: in Flink, too, $ and \\ have no meaning */
 		if (x->text.bytes > WEIR_EXPR_STRING_BYTES_MAX) {
 			weir_kernel_fail(k, r, WEIR_REASON_EXPR, "string longer than 16 MiB");
 			return -1;

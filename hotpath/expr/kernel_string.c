@@ -273,9 +273,9 @@ static int64_t position(struct weir_str needle, struct weir_str hay, int64_t fro
 {
 	if (from < 1)
 		return 0;
-	uint32_t start = offset_of(hay, (uint64_t)from - 1);
 	if (needle.bytes == 0)
-		return from;
+		return 1; /* as Flink, wherever the search begins */
+	uint32_t start = offset_of(hay, (uint64_t)from - 1);
 	int64_t at = find(hay, needle, start);
 	return at < 0 ? 0 : (int64_t)weir_utf8_count(hay.data, (size_t)at) + 1;
 }
@@ -319,7 +319,7 @@ WEIR_KERNEL(split_index)
 		struct weir_str s = arg(k, 0, r), sep = arg(k, 1, r);
 		int64_t n = weir_arg_i64(k, 2, r), at = 0, end = -1;
 		uint32_t from = 0;
-		if (n < 0 || sep.bytes == 0) {
+		if (n < 0 || sep.bytes == 0 || s.bytes == 0) { /* no text, no parts: as Flink */
 			weir_col_set_null(k->out, r);
 			continue;
 		}

@@ -182,10 +182,10 @@ static int64_t extract(struct moment m, enum weir_unit u)
 	if (u >= WEIR_UNIT_DAY)
 		weir_civil_from_days(m.day, &year, &month, &day);
 	switch (u) {
-	case WEIR_UNIT_MICROSECOND: /* of the minute, as the standard has it for seconds with a fraction */
-		return m.us % 60000000;
+	case WEIR_UNIT_MICROSECOND: /* of the second, as Flink; the standard and PostgreSQL have those of the minute */
+		return m.us % 1000000;
 	case WEIR_UNIT_MILLISECOND:
-		return m.us % 60000000 / 1000;
+		return m.us % 1000000 / 1000;
 	case WEIR_UNIT_SECOND:
 		return m.us / 1000000 % 60;
 	case WEIR_UNIT_MINUTE:
@@ -432,19 +432,20 @@ WEIR_RESOLVE(timestamp_diff)
 	return true;
 }
 
+/* The most months that can be added to the earlier time without passing the later one, where a day that a month does
+ * not have is its last: from 31 January to 29 February is a month, as in Flink; backwards it is minus as many. */
 static int64_t months_between(struct moment a, struct moment b)
 {
 	int64_t ya, yb;
 	int ma, mb, da, db;
+	if (b.day < a.day || (b.day == a.day && b.us < a.us))
+		return -months_between(b, a);
 	weir_civil_from_days(a.day, &ya, &ma, &da);
 	weir_civil_from_days(b.day, &yb, &mb, &db);
-	int64_t months = (yb - ya) * 12 + mb - ma;
-	bool b_early = db < da || (db == da && b.us < a.us), b_late = db > da || (db == da && b.us > a.us);
-	if (months > 0 && b_early)
-		months--;
-	if (months < 0 && b_late)
-		months++;
-	return months;
+	int last = weir_civil_month_days(yb, mb);
+	int day = da < last ? da : last;
+	bool passed = day > db || (day == db && b.us < a.us);
+	return (yb - ya) * 12 + mb - ma - (passed ? 1 : 0);
 }
 
 WEIR_KERNEL(timestamp_diff)

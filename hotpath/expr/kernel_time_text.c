@@ -88,9 +88,12 @@ static bool text_micros(const struct weir_kernel *k, uint32_t r, int64_t *micros
 {
 	struct weir_str s = weir_arg_str(k, 0, r);
 	struct weir_time_pattern spare;
-	if (k->expr->arg_count < 2)
-		return weir_civil_parse_timestamp((const char *)s.data, s.bytes, 6, 1000, micros, NULL) ==
-		       WEIR_CIVIL_OK;
+	if (k->expr->arg_count < 2) {
+		char padded[WEIR_CIVIL_PADDED_MAX];
+		const char *text = (const char *)s.data;
+		size_t bytes = weir_civil_pad(&text, s.bytes, padded);
+		return weir_civil_parse_timestamp(text, bytes, 6, 1000, micros, NULL) == WEIR_CIVIL_OK;
+	}
 	const struct weir_time_pattern *p = pattern_of(k, 1, r, &spare);
 	return p != NULL && weir_time_pattern_parse(p, (const char *)s.data, s.bytes, micros);
 }

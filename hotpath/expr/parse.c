@@ -610,7 +610,7 @@ static struct weir_ast *parse_chain(struct parser *p, struct weir_ast *left, con
 	return list_take(p, &l, a, ok);
 }
 
-/* IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM e */
+/* IS [NOT] NULL | TRUE | FALSE | UNKNOWN | JSON | DISTINCT FROM e */
 static struct weir_ast *parse_is(struct parser *p, struct weir_ast *left)
 {
 	static const char *const words[] = {"NULL", "TRUE", "FALSE", "UNKNOWN"};
@@ -628,7 +628,12 @@ static struct weir_ast *parse_is(struct parser *p, struct weir_ast *left)
 	for (size_t i = 0; i < WEIR_COUNT_OF(words); i++)
 		if (accept(p, words[i]))
 			return with_args(p, set_text(a, words[i]), 1, left, NULL, NULL);
-	return fail(p, peek(p), NULL, "expected NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM after IS");
+	if (accept(p, "JSON")) { /* NULL is no JSON */
+		struct weir_ast *json = new_call(p, "IS JSON", at, 1, left, NULL, NULL);
+		return json == NULL ? NULL
+				    : new_call(p, a->negated ? "IS NOT TRUE" : "IS TRUE", at, 1, json, NULL, NULL);
+	}
+	return fail(p, peek(p), NULL, "expected NULL, TRUE, FALSE, UNKNOWN, JSON or DISTINCT FROM after IS");
 }
 
 /* [NOT] IN (...), after IN. */

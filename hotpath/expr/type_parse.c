@@ -414,9 +414,16 @@ static bool scan_fields(struct scan *sc, const struct unit *first, const struct 
 	return sc->at == sc->end && total <= INTERVAL_MAX;
 }
 
+/* DAY(3), SECOND(6, 3): the width of what is printed, nothing here. */
 static enum weir_err skip_unit_precision(struct weir_tokens *ts, struct weir_diag **dg)
 {
 	int64_t ignored;
+	if (weir_token_is(ts, "(") && weir_token_peek(ts, 1)->kind == WEIR_TOK_INTEGER &&
+	    weir_token_is_at(ts, 2, ",") && weir_token_peek(ts, 3)->kind == WEIR_TOK_INTEGER &&
+	    weir_token_is_at(ts, 4, ")")) {
+		ts->next += 5;
+		return WEIR_OK;
+	}
 	return parse_length(ts, 0, 10, &ignored, dg);
 }
 

@@ -105,6 +105,36 @@ enum weir_civil_result weir_civil_parse_date(const char *s, size_t bytes, int64_
 	return WEIR_CIVIL_OK;
 }
 
+size_t weir_civil_pad(const char **text, size_t bytes, char padded[WEIR_CIVIL_PADDED_MAX])
+{
+	const char *s = *text;
+	size_t n = 0, run = 0; /* run: digits since the last separator */
+	int field = 0;         /* 0 year, 1 month, 2 day, 3 hour, 4 minute, 5 second */
+	bool changed = false;
+	if (bytes > WEIR_CIVIL_PADDED_MAX - 5)
+		return bytes;
+	for (size_t i = 0; i <= bytes; i++) {
+		bool digit = i < bytes && s[i] >= '0' && s[i] <= '9';
+		if (!digit && field <= 5) {
+			if (field >= 1 && run == 1) {
+				padded[n] = padded[n - 1];
+				padded[n++ - 1] = '0';
+				changed = true;
+			}
+			/* Behind the second nothing is changed: a fraction, a zone. */
+			field = i < bytes && (s[i] == '.' || s[i] == '+' || (field > 2 && s[i] == '-')) ? 6 : field + 1;
+			run = 0;
+		}
+		run += digit;
+		if (i < bytes)
+			padded[n++] = s[i];
+	}
+	if (!changed)
+		return bytes;
+	*text = padded;
+	return n;
+}
+
 static const int32_t POWER10[10] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
 
 /* `hh:mm[:ss[.f]]` at the start of s: *used bytes of it, as nanoseconds of the day rounded half up to precision digits

@@ -71,6 +71,12 @@ enum weir_civil_result {
 	WEIR_CIVIL_MALFORMED, /* not of the form */
 	WEIR_CIVIL_RANGE      /* of the form, but no such date or time (month 13, 30 February, hour 24) */
 };
+/* What SQL takes from text is more than what is stored so: one digit for a month, day, hour, minute or second (2026-1-2
+ * 3:04:05). Returns the length of the text with those padded, *text then points at padded; a text that is fine stays.
+ */
+#define WEIR_CIVIL_PADDED_MAX 64
+size_t weir_civil_pad(const char **text, size_t bytes, char padded[WEIR_CIVIL_PADDED_MAX]);
+
 /* `2026-01-01`, exactly: four digits of year, two of month and day. */
 enum weir_civil_result weir_civil_parse_date(const char *s, size_t bytes, int64_t *days);
 /* `00:00[:00[.f]]`, 1 to 9 digits of f; digits beyond precision round half up and may carry to 24:00, which is RANGE.

@@ -1,11 +1,11 @@
 #!/bin/bash
-# judges.sh: random jobs and inputs of a fixed seed through weir and through a real Kafka Streams, compared row by row
+# judges.sh: random jobs and inputs of a fixed seed through weir and through a real Kafka Streams and Flink, compared row by row
 # (tests/conformance/README.md); the long forms are commands of their own there.
 #   judges.sh [--full]
 set -u
 cd "$(dirname "$0")/../conformance" || exit 1
-cases=100
-[ "${1:-}" = --full ] && cases=2000
+cases=100 batches=12
+[ "${1:-}" = --full ] && cases=2000 batches=100
 
 # judge NAME COMMAND...
 judge() {
@@ -27,3 +27,4 @@ judge() {
 }
 
 judge "Kafka Streams" kstreams/run --cases "$cases" --seed 1
+judge "Flink" flink/run --expressions "$batches" --seed 1

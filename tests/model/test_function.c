@@ -207,7 +207,7 @@ static int trial(const struct weir_function *fn, uint64_t first, int step)
 		const struct weir_expr *one = x_call_n(&m, fn->name, value[r], count);
 		if (one == NULL || one->type.kind != e->type.kind || !weir_type_equal(&one->type, &e->type))
 			continue;
-		const char *want = x_eval(&m, one);
+		const char *want = x_eval(&m, x_cast(&m, WEIR_EXPR_CAST, one, t_string()));
 		if (strcmp(got, want) != 0) {
 			char t0[64], t1[64] = "";
 			weir_type_text(&type[0], t0, sizeof t0);

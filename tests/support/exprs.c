@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "hotpath/expr/cast.h"
+#include "hotpath/format/number.h"
 
 struct weir_type t_kind(enum weir_kind kind)
 {
@@ -208,7 +209,9 @@ const char *x_eval(struct weir_mem *m, const struct weir_expr *e)
 {
 	if (e == NULL)
 		return "refused";
-	const struct weir_expr *text = x_cast(m, WEIR_EXPR_CAST, e, t_string());
+	/* Doubles by their shortest text, everything else as CAST writes it. */
+	bool number = e->type.kind == WEIR_KIND_DOUBLE || e->type.kind == WEIR_KIND_FLOAT;
+	const struct weir_expr *text = number ? e : x_cast(m, WEIR_EXPR_CAST, e, t_string());
 	struct weir_program *pg;
 	if (weir_program_create(&pg, &text, 1, NULL) != WEIR_OK)
 		return "not compiled";
@@ -224,7 +227,13 @@ const char *x_eval(struct weir_mem *m, const struct weir_expr *e)
 		result = weir_mem_printf(m, "!%s", weir_reason_name((enum weir_reason)errors->e[0].reason));
 	else if (weir_col_is_null(out, 1))
 		result = "NULL";
-	else
+	else if (number) {
+		char digits[WEIR_NUMBER_TEXT_MAX];
+		double v = out->f64[out->is_const ? 0 : 1];
+		size_t n = e->type.kind == WEIR_KIND_FLOAT ? weir_print_float((float)v, digits)
+							   : weir_print_double(v, digits);
+		result = weir_mem_strndup(m, digits, n);
+	} else
 		result = weir_mem_strndup(m, (const char *)out->str[out->is_const ? 0 : 1].data,
 					  out->str[out->is_const ? 0 : 1].bytes);
 	free(errors);

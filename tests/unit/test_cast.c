@@ -44,8 +44,8 @@ static void test_from_text(void **state)
 static void test_to_text(void **state)
 {
 	(void)state;
-	CHECK({"CAST(TRUE AS STRING)", "TRUE"}, {"CAST(-5 AS STRING)", "-5"}, {"CAST(1.50 AS STRING)", "1.50"}, {"CAST(0.05 AS STRING)", "0.05"}, {"CAST(1e0 AS STRING)", "1"}, {"CAST(0.1e0 AS STRING)", "0.1"},
-	      {"CAST(1e21 AS STRING)", "1e21"}, {"CAST('hello' AS VARCHAR(3))", "hel"}, {"CAST('héllo' AS CHAR(2))", "hé"}, {"CAST('a' AS CHAR(3))", "a"}, {"CAST(12345 AS VARCHAR(3))", "123"},
+	CHECK({"CAST(TRUE AS STRING)", "TRUE"}, {"CAST(-5 AS STRING)", "-5"}, {"CAST(1.50 AS STRING)", "1.50"}, {"CAST(0.05 AS STRING)", "0.05"}, {"CAST(1e0 AS STRING)", "1.0"}, {"CAST(-0e0 AS STRING)", "-0.0"}, {"CAST(1e7 AS STRING)", "1.0E7"}, {"CAST(9999999e0 AS STRING)", "9999999.0"}, {"CAST(1.25e-3 AS STRING)", "0.00125"}, {"CAST(9.5e-4 AS STRING)", "9.5E-4"}, {"CAST(123456789.5e0 AS STRING)", "1.234567895E8"}, {"CAST(CAST(100 AS FLOAT) AS STRING)", "100.0"}, {"CAST(0.1e0 AS STRING)", "0.1"},
+	      {"CAST(1e21 AS STRING)", "1.0E21"}, {"CAST('hello' AS VARCHAR(3))", "hel"}, {"CAST('héllo' AS CHAR(2))", "hé"}, {"CAST('a' AS CHAR(3))", "a  "}, {"CAST(TRUE AS CHAR(5))", "TRUE "}, {"CAST('é' AS CHAR(2))", "é "}, {"CAST('' AS CHAR(2))", "  "}, {"CAST(12345 AS VARCHAR(3))", "123"},
 	      {"CAST(DATE '0001-01-01' AS STRING)", "0001-01-01"}, {"CAST(TIME '01:02:03' AS STRING)", "01:02:03"}, {"CAST(TIMESTAMP '2026-01-01 00:00:00.120' AS STRING)", "2026-01-01 00:00:00.120"},
 	      {"CAST(CAST('1969-12-31 23:59:59.9999' AS TIMESTAMP(4)) AS STRING)", "1969-12-31 23:59:59.9999"}, {"CAST(INTERVAL '90' MINUTE AS STRING)", "+0 01:30:00.000"}, {"CAST(INTERVAL '14' MONTH AS STRING)", "+1-02"},
 	      {"CAST(X'c3a9' AS STRING)", "é"}, {"CAST(X'ff' AS STRING)", "!expr"}, {"CAST(CAST('é' AS BYTES) AS STRING)", "é"}, {"HEX(CAST('é' AS BYTES))", "C3A9"});

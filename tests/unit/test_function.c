@@ -86,7 +86,7 @@ static void test_strings(void **state)
 	      {"REPLACE('banana', 'an', 'AN!')", "bAN!AN!a"}, {"REPLACE('aaa', 'aa', 'b')", "ba"}, {"REPLACE('abc', '', 'x')", "abc"},
 	      {"OVERLAY('xxxxxtest' PLACING 'xxxx' FROM 6)", "xxxxxxxxx"}, {"OVERLAY('xxxxxtest' PLACING 'xxxx' FROM 6 FOR 2)", "xxxxxxxxxst"},
 	      {"OVERLAY('abc' PLACING 'z' FROM 9)", "abc"}, {"SPLIT_INDEX('a,b,c', ',', 1)", "b"}, {"SPLIT_INDEX('a,b,c', ',', 3)", "NULL"},
-	      {"SPLIT_INDEX('a,b', ',', -1)", "NULL"}, {"SPLIT_INDEX('a||b', '||', 1)", "b"}, {"SPLIT_INDEX(',a', ',', 0)", ""});
+	      {"SPLIT_INDEX('a,b', ',', -1)", "NULL"}, {"SPLIT_INDEX('a||b', '||', 1)", "b"}, {"SPLIT_INDEX(',a', ',', 0)", ""}, {"SPLIT_INDEX('', ',', 0)", "NULL"});
 	CHECK({"LPAD('hi', 4, '?!')", "?!hi"}, {"LPAD('hi', 1, 'x')", "h"}, {"RPAD('hi', 5, 'é')", "hiééé"}, {"LPAD('a', 3, '')", "NULL"},
 	      {"RPAD('a', -1, 'x')", "NULL"}, {"REPEAT('ab', 3)", "ababab"}, {"REPEAT('ab', 0)", ""}, {"REPEAT('ab', 99999999)", "!expr"},
 	      {"REVERSE('aéb')", "béa"}, {"ASCII('A')", "65"}, {"ASCII('')", "0"}, {"CHR(65)", "A"}, {"CHR(233)", "é"}, {"BIN(10)", "1010"},
@@ -112,9 +112,9 @@ static void test_like_and_regex(void **state)
 	      {"'a' LIKE 'a!' ESCAPE '!'", "error"}, {"'a' LIKE 'a' ESCAPE 'ab'", "error"});
 	CHECK({"REGEXP('abc123', '[0-9]+')", "TRUE"}, {"REGEXP('abc', '^[0-9]')", "FALSE"}, {"REGEXP_EXTRACT('foothebar', 'foo(.*?)(bar)', 2)", "bar"},
 	      {"REGEXP_EXTRACT('foothebar', 'foo(.*?)(bar)')", "foothebar"}, {"REGEXP_EXTRACT('x', 'y')", "NULL"}, {"REGEXP_EXTRACT('x', '(x)', 7)", "NULL"},
-	      {"REGEXP_EXTRACT('x', '(x)|(y)', 2)", "NULL"}, {"REGEXP_REPLACE('foobar', 'oo|ar', '')", "fb"}, {"REGEXP_REPLACE('abc', '(b)', '[$1]')", "a[b]c"},
-	      {"REGEXP_REPLACE('abc', 'b*', '-')", "-a--c-"}, {"REGEXP_REPLACE('éa', '', '-')", "-é-a-"}, {"REGEXP_REPLACE('a', 'a', '$9')", "NULL"},
-	      {"REGEXP_REPLACE('a', 'a', '\\$1')", "$1"}, {"REGEXP('a', '(')", "error"}, {"REGEXP_EXTRACT('h\u00e9', 'h(.)$', 1)", "é"},
+	      {"REGEXP_EXTRACT('x', '(x)|(y)', 2)", "NULL"}, {"REGEXP_REPLACE('foobar', 'oo|ar', '')", "fb"}, {"REGEXP_REPLACE('abc', '(b)', '[$1]')", "a[$1]c"},
+	      {"REGEXP_REPLACE('abc', 'b*', '-')", "-a--c-"}, {"REGEXP_REPLACE('éa', '', '-')", "-é-a-"}, {"REGEXP_REPLACE('a', 'a', '$9')", "$9"},
+	      {"REGEXP_REPLACE('a', 'a', '\\$1')", "\\$1"}, {"REGEXP('a', '(')", "error"}, {"REGEXP_EXTRACT('h\u00e9', 'h(.)$', 1)", "é"},
 	      {"REGEXP('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab', '^(a+)+$')", "!expr"});
 }
 
@@ -138,7 +138,11 @@ static void test_times(void **state)
 	      {"MONTH(DATE '2026-03-05')", "3"}, {"WEEK(DATE '2027-01-01')", "53"}, {"DAYOFYEAR(DATE '2024-12-31')", "366"}, {"DAYOFMONTH(DATE '2026-03-05')", "5"},
 	      {"DAYOFWEEK(DATE '2026-11-29')", "1"}, {"HOUR(TIMESTAMP '1969-12-31 23:59:59')", "23"}, {"MINUTE(TIME '12:34:56')", "34"}, {"SECOND(TIMESTAMP '2026-01-01 00:00:59.9')", "59"},
 	      {"EXTRACT(EPOCH FROM TIMESTAMP '1970-01-01 00:01:00')", "60"}, {"EXTRACT(CENTURY FROM DATE '2000-12-31')", "20"}, {"EXTRACT(DOW FROM DATE '2026-11-28')", "7"},
-	      {"EXTRACT(MILLISECOND FROM TIMESTAMP '2026-01-01 00:00:01.250')", "1250"}, {"EXTRACT(FORTNIGHT FROM DATE '2026-01-01')", "error"});
+	      {"EXTRACT(MILLISECOND FROM TIMESTAMP '2026-01-01 00:00:01.250')", "250"}, {"EXTRACT(MICROSECOND FROM TIMESTAMP '2026-01-01 00:00:01.250')", "250000"},
+	      {"TIMESTAMPDIFF(MONTH, DATE '1999-12-31', DATE '2024-02-29')", "290"}, {"TIMESTAMPDIFF(MONTH, DATE '2024-02-29', DATE '1999-12-31')", "-290"}, {"TIMESTAMPDIFF(MONTH, DATE '2026-01-31', DATE '2026-02-27')", "0"},
+	      {"TIMESTAMPDIFF(MONTH, TIMESTAMP '2026-01-31 10:00:00', TIMESTAMP '2026-02-28 09:59:59')", "0"}, {"TIMESTAMPDIFF(YEAR, DATE '2024-02-29', DATE '2025-02-28')", "1"},
+	      {"TO_TIMESTAMP('2024-2-9 3:4:5')", "2024-02-09 03:04:05.000"}, {"TO_TIMESTAMP('2024-2-9')", "2024-02-09 00:00:00.000"}, {"CAST('2024-2-9 3:4:5.1' AS TIMESTAMP(3))", "2024-02-09 03:04:05.100"}, {"CAST('2024-2-9' AS DATE)", "2024-02-09"},
+	      {"LOCATE('', 'abc', 5)", "1"}, {"'{}' IS JSON", "TRUE"}, {"'{' IS NOT JSON", "TRUE"}, {"CAST(NULL AS STRING) IS JSON", "FALSE"}, {"CAST(NULL AS STRING) IS NOT JSON", "TRUE"}, {"INTERVAL '0.500' SECOND(6, 3)", "+0 00:00:00.500"}, {"EXTRACT(FORTNIGHT FROM DATE '2026-01-01')", "error"});
 	CHECK({"FLOOR(TIMESTAMP '2026-03-05 12:34:56.789' TO MINUTE)", "2026-03-05 12:34:00.000"}, {"CEIL(TIMESTAMP '2026-03-05 12:34:56.789' TO HOUR)", "2026-03-05 13:00:00.000"},
 	      {"CEIL(TIMESTAMP '2026-03-05 12:00:00' TO HOUR)", "2026-03-05 12:00:00"}, {"FLOOR(TIMESTAMP '1969-12-31 23:59:59' TO DAY)", "1969-12-31 00:00:00"},
 	      {"FLOOR(DATE '2026-03-05' TO MONTH)", "2026-03-01"}, {"CEIL(DATE '2026-12-05' TO MONTH)", "2027-01-01"}, {"FLOOR(DATE '2026-08-05' TO QUARTER)", "2026-07-01"},
@@ -149,8 +153,8 @@ static void test_times(void **state)
 	            {"TIMESTAMPADD(MONTH, 1, DATE '2026-01-31')", "DATE: 2026-02-28"}, {"TIMESTAMPADD(SECOND, -1, TIMESTAMP '1970-01-01 00:00:00')", "TIMESTAMP(0): 1969-12-31 23:59:59"},
 	            {"TIMESTAMPADD(HOUR, 25, DATE '2026-01-01')", "TIMESTAMP(3): 2026-01-02 01:00:00.000"}, {"TIMESTAMPADD(DAY, 9223372036854775807, DATE '2026-01-01')", "DATE: !overflow"},
 	            {"TIMESTAMPADD(SECOND, 9223372036854775807, TIMESTAMP '2026-01-01 00:00:00')", "TIMESTAMP(0): !overflow"},
-	            {"TIMESTAMPDIFF(DAY, TIMESTAMP '2026-01-01 12:00:00', TIMESTAMP '2026-01-03 11:00:00')", "INT: 1"}, {"TIMESTAMPDIFF(MONTH, DATE '2026-01-31', DATE '2026-02-28')", "INT: 0"},
-	            {"TIMESTAMPDIFF(MONTH, DATE '2026-03-15', DATE '2026-01-14')", "INT: -2"}, {"TIMESTAMPDIFF(YEAR, DATE '2020-02-29', DATE '2026-02-28')", "INT: 5"},
+	            {"TIMESTAMPDIFF(DAY, TIMESTAMP '2026-01-01 12:00:00', TIMESTAMP '2026-01-03 11:00:00')", "INT: 1"}, {"TIMESTAMPDIFF(MONTH, DATE '2026-01-31', DATE '2026-02-28')", "INT: 1"},
+	            {"TIMESTAMPDIFF(MONTH, DATE '2026-03-15', DATE '2026-01-14')", "INT: -2"}, {"TIMESTAMPDIFF(YEAR, DATE '2020-02-29', DATE '2026-02-28')", "INT: 6"},
 	            {"TIMESTAMPDIFF(SECOND, TIMESTAMP '1900-01-01 00:00:00', TIMESTAMP '2026-01-01 00:00:00')", "INT: !overflow"}, {"INTERVAL '1' HOUR * 3 = INTERVAL '3' HOUR", "BOOLEAN: TRUE"},
 	            {"TIMESTAMP '2026-01-02 00:00:00' - TIMESTAMP '2026-01-01 00:00:00' = INTERVAL '1' DAY", "BOOLEAN: TRUE"});
 	CHECK({"TO_TIMESTAMP('2026-01-01 10:11:12')", "2026-01-01 10:11:12.000"}, {"TO_TIMESTAMP('nonsense')", "NULL"}, {"TO_TIMESTAMP('05/03/2026 7:08', 'dd/MM/yyyy H:mm')", "2026-03-05 07:08:00.000"},

@@ -40,7 +40,17 @@ public final class Judge {
 	static Path root;
 	static boolean keep;
 
-	public static void main(String[] args) throws Exception {
+	/* Other threads would keep the JVM alive behind an exception. */
+	public static void main(String[] args) {
+		try {
+			run(args);
+		} catch (Exception e) {
+			e.printStackTrace();
+			System.exit(1);
+		}
+	}
+
+	private static void run(String[] args) throws Exception {
 		int cases = 100, jobs = 2, only = -1;
 		for (int i = 0; i < args.length; i++) {
 			switch (args[i]) {

@@ -1,0 +1,70 @@
+/* Judge.java: random SQL through weir and through a real Flink in this JVM.
+ *   Judge [--expressions BATCHES] [--queries N] [--seed N] [--case K] [--keep] [--verbose]
+ *   Judge --try EXPRESSION...      what both say to some expressions over the first rows of a seed
+ * Exit: 0 no difference, 1 differences, 2 usage. */
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+
+public final class Judge {
+	/* Other threads would keep the JVM alive behind an exception. */
+	public static void main(String[] args) {
+		try {
+			run(args);
+		} catch (Exception e) {
+			e.printStackTrace();
+			System.exit(1);
+		}
+	}
+
+	private static void run(String[] args) throws Exception {
+		int batches = 20, only = -1;
+		long seed = 1;
+		boolean keep = false, verbose = false;
+		for (int i = 0; i < args.length; i++) {
+			switch (args[i]) {
+			case "--expressions" -> batches = Integer.parseInt(args[++i]);
+			case "--seed" -> seed = Long.parseLong(args[++i]);
+			case "--case" -> only = Integer.parseInt(args[++i]);
+			case "--try" -> {
+				new Expressions(new Cluster(), Files.createTempDirectory("weir-flink-"), seed).show(List.of(args).subList(i + 1, args.length));
+				System.exit(0);
+			}
+			case "--keep" -> keep = true;
+			case "--verbose" -> verbose = true;
+			default -> {
+				System.err.println("Judge: unknown argument " + args[i]);
+				System.exit(2);
+			}
+			}
+		}
+		Path root = Files.createTempDirectory("weir-flink-");
+		System.out.println("seed " + seed);
+		Cluster flink = new Cluster();
+		Expressions e = new Expressions(flink, root, seed);
+		for (int k = only < 0 ? 0 : only; k < (only < 0 ? batches : only + 1); k++)
+			e.batch(k);
+		e.differences.forEach(System.out::println);
+		if (verbose) {
+			System.out.println("-- refused by Flink");
+			e.refusedByFlink.forEach((m, n) -> System.out.println("   " + m));
+		}
+		System.out.println("-- refused by weir");
+		e.refused.forEach((m, n) -> System.out.println("   " + n + " " + m));
+		System.out.println(e.compared + " expressions, " + e.values + " values, " + e.errors + " that fail in Flink, " + e.refusedByFlink.size() + " that it refuses; "
+			+ e.differences.size() + " differ");
+		if (e.differences.isEmpty() && !keep)
+			delete(root);
+		System.exit(e.differences.isEmpty() ? 0 : 1);
+	}
+
+	static void delete(Path folder) throws IOException {
+		try (Stream<Path> all = Files.walk(folder)) {
+			for (Path p : all.sorted(Comparator.reverseOrder()).toList())
+				Files.deleteIfExists(p);
+		}
+	}
+}
