@@ -462,6 +462,7 @@ static enum weir_err build_workers(struct weir_core *co, struct weir_diag **dg)
 			.outputs = co->outputs,
 			.policies = co->policies,
 			.emit_coalesce = co->settings.emit_coalesce,
+			.no_log = co->log == NULL,
 			.future_max_ms = co->settings.time_future_max_ms,
 			.input_capacity = CORE_INPUTS,
 			.fragments = CORE_FRAGMENTS,

@@ -306,7 +306,7 @@ static void barrier(struct weir_worker *w, struct weir_bundle *b, uint64_t epoch
 	}
 	for (uint32_t s = 0; s < pl->stage_count; s++) {
 		struct delta_ctx dc = {b, s};
-		struct weir_delta_sink sink = {&dc, delta_pack, delta_page};
+		struct weir_delta_sink sink = {&dc, w->cf.no_log ? NULL : delta_pack, w->cf.no_log ? NULL : delta_page};
 		for (uint32_t k = 0; k < pl->stages[s].slot_count; k++) {
 			if (!w->slots[s][k])
 				continue;

@@ -28,6 +28,7 @@ struct weir_worker_conf {
 	const struct weir_output *outputs;       /* the plan's sinks, then dead-letter and late topics */
 	const struct weir_scan_policy *policies; /* per scan */
 	bool emit_coalesce;
+	bool no_log;             /* nothing is kept: barriers make no deltas */
 	int64_t future_max_ms;   /* time.future.max.ms; -1: off */
 	uint32_t input_capacity; /* how many inputs io may have outstanding with this worker */
 	uint32_t fragments;      /* per scan or stage: 2..64 */

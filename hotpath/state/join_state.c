@@ -52,17 +52,29 @@ bool weir_join_table_find(const struct weir_slot *sl, uint32_t side, const struc
 	return true;
 }
 
-void weir_join_table_prefetch(const struct weir_slot *sl, uint32_t side, uint64_t hash)
+static void index_prefetch(const struct weir_index *ix, uint64_t hash, bool entry)
 {
-	const struct weir_index *ix = &table_gen(sl, side)->ix;
-	__builtin_prefetch(&ix->slot[weir_hash_index(hash) & ix->mask], 0, 3);
+	if (!entry) {
+		__builtin_prefetch(&ix->slot[weir_index_home(ix, weir_hash_index(hash))], 0, 3);
+		return;
+	}
+	const struct weir_entry *e = weir_index_guess(ix, hash);
+	if (e == NULL)
+		return;
+	__builtin_prefetch(e, 1, 3);
+	__builtin_prefetch((const uint8_t *)e + 64, 1, 3);
+}
+
+void weir_join_table_prefetch(const struct weir_slot *sl, uint32_t side, uint64_t hash, bool entry)
+{
+	index_prefetch(&table_gen(sl, side)->ix, hash, entry);
 }
 
 /* ---- buffers: where a record stands ---- */
 
 static int64_t bucket_of(const struct weir_state_def *def, int64_t time)
 {
-	return weir_floor_div(time, def->bucket_ms);
+	return time >> def->bucket_log2; /* rounds down, below zero too */
 }
 
 bool weir_join_window_fits(const struct weir_state_def *def, int64_t window)
@@ -78,7 +90,7 @@ static struct weir_gen *gen_of(const struct weir_slot *sl, const struct weir_ent
 
 static int64_t time_in(const struct weir_state_def *def, const struct weir_gen *g, const struct weir_buffered *bf)
 {
-	return (g->start >> 1) * def->bucket_ms + bf->delta;
+	return ((g->start >> 1) << def->bucket_log2) + bf->delta;
 }
 
 static struct weir_buffered *buffered_at(const struct weir_slot *sl, uint32_t ref)
@@ -86,26 +98,14 @@ static struct weir_buffered *buffered_at(const struct weir_slot *sl, uint32_t re
 	return ref != 0 ? (struct weir_buffered *)(void *)weir_ref_get(&sl->pages, ref) : NULL;
 }
 
-static struct weir_gen *gen_find(const struct weir_slot *sl, int64_t start)
-{
-	uint32_t at = weir_slot_search(sl, start);
-	return at < sl->gen_count && sl->gens[at].start == start ? sl->gens[at].g : NULL;
-}
-
 uint32_t weir_join_buffer_side(const struct weir_slot *sl, const struct weir_buffered *bf)
 {
 	return (uint32_t)(gen_of(sl, &bf->e)->start & 1);
 }
 
-void weir_join_buffer_get(const struct weir_slot *sl, const struct weir_buffered *bf, struct weir_join_row *out)
+static struct weir_join_found found_of(const struct weir_slot *sl, struct weir_buffered *bf)
 {
-	uint32_t n;
-	const uint8_t *key = weir_entry_key(sl->def, &bf->e, &n);
-	*out = (struct weir_join_row){.time = time_in(sl->def, gen_of(sl, &bf->e), bf),
-				      .key = key,
-				      .key_bytes = n,
-				      .row = key + n,
-				      .row_bytes = bf->row_bytes};
+	return (struct weir_join_found){bf, time_in(sl->def, gen_of(sl, &bf->e), bf)};
 }
 
 /* ---- the queue of rows that may leave without a match: a binary heap by time of finality ---- */
@@ -155,10 +155,10 @@ static bool counts(const struct weir_state_def *def, uint32_t side, const struct
 	       !weir_join_is_final(def, side, time, task_time);
 }
 
-static void reverse(struct weir_buffered **from, size_t count)
+static void reverse(struct weir_join_found *from, size_t count)
 {
 	for (size_t i = 0; i + i + 1 < count; i++) {
-		struct weir_buffered *swap = from[i];
+		struct weir_join_found swap = from[i];
 		from[i] = from[count - 1 - i];
 		from[count - 1 - i] = swap;
 	}
@@ -184,20 +184,27 @@ void weir_join_buffer_find(const struct weir_slot *sl, uint32_t side, const stru
 			int64_t time = time_in(def, g, bf);
 			if (time < from)
 				break;
+			struct weir_join_found fd = {bf, time};
 			if (time <= to && counts(def, side, bf, time, task_time))
-				weir_buf_put(list, &bf, sizeof bf);
+				weir_buf_put(list, &fd, sizeof fd);
 		}
-		if (list->bytes - begin > sizeof bf)
-			reverse((struct weir_buffered **)(void *)(list->data + begin),
-				(list->bytes - begin) / sizeof bf);
+		size_t n = (list->bytes - begin) / sizeof(struct weir_join_found);
+		if (n > 1)
+			reverse((struct weir_join_found *)(void *)(list->data + begin), n);
 	}
 }
 
-void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, uint64_t hash, int64_t time)
+void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool entry)
 {
-	const struct weir_gen *g = gen_find(sl, bucket_of(sl->def, time) * 2 + side);
-	if (g != NULL)
-		__builtin_prefetch(&g->ix.slot[weir_hash_index(hash) & g->ix.mask], 0, 3);
+	const struct weir_state_def *def = sl->def;
+	int64_t back = side == 0 ? def->before_ms : def->after_ms, ahead = side == 0 ? def->after_ms : def->before_ms;
+	int64_t own = bucket_of(def, r->time) * 2 + side;
+	int64_t from = bucket_of(def, r->time - back) * 2, to = bucket_of(def, r->time + ahead) * 2 + 1;
+	for (uint32_t i = 0; i < sl->gen_count; i++) {
+		int64_t start = sl->gens[i].start;
+		if (start == own || ((start & 1) != side && start >= from && start <= to))
+			index_prefetch(&sl->gens[i].g->ix, r->hash, entry);
+	}
 }
 
 /* Puts bf into its key's list: behind every newer record, before those of its time and older. */
@@ -206,7 +213,7 @@ static void list_add(struct weir_slot *sl, struct weir_gen *g, struct weir_buffe
 	uint64_t *free_slot;
 	uint64_t *at = weir_index_find(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
 	if (at == NULL) {
-		weir_gen_index_add(g, &bf->e, r->hash);
+		weir_gen_index_put(g, &bf->e, r->hash, free_slot);
 		return;
 	}
 	struct weir_buffered *next = (struct weir_buffered *)(void *)weir_index_entry(*at), *newer = NULL;
@@ -238,7 +245,7 @@ void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir
 	struct weir_buffered *bf = (struct weir_buffered *)(void *)e;
 	uint8_t *at = (uint8_t *)(bf + 1);
 	e->hash = weir_hash_index(r->hash);
-	bf->delta = (uint32_t)(r->time - bucket * def->bucket_ms);
+	bf->delta = (uint32_t)(r->time - (bucket << def->bucket_log2));
 	bf->older = 0;
 	bf->row_bytes = r->row_bytes;
 	if (is_long) {
@@ -281,12 +288,13 @@ int64_t weir_join_next_close(const struct weir_slot *sl)
 static int final_compare(const void *a, const void *b, void *ctx)
 {
 	const struct weir_slot *sl = ctx;
-	struct weir_buffered *x = *(struct weir_buffered *const *)a, *y = *(struct weir_buffered *const *)b;
+	const struct weir_join_found *fx = a, *fy = b;
+	const struct weir_buffered *x = fx->bf, *y = fy->bf;
 	struct weir_join_row rx, ry;
 	if (x == y)
 		return 0;
-	weir_join_buffer_get(sl, x, &rx);
-	weir_join_buffer_get(sl, y, &ry);
+	weir_join_buffer_get(sl->def, fx, &rx);
+	weir_join_buffer_get(sl->def, fy, &ry);
 	if (rx.time != ry.time)
 		return rx.time < ry.time ? -1 : 1;
 	uint32_t sx = weir_join_buffer_side(sl, x), sy = weir_join_buffer_side(sl, y);
@@ -318,11 +326,12 @@ void weir_join_take_final(struct weir_slot *sl, int64_t task_time, bool all, str
 			continue;
 		bf->e.flags |= WEIR_ENTRY_GONE;
 		weir_gen_mark(gen_of(sl, &bf->e), &bf->e);
-		weir_buf_put(list, &bf, sizeof bf);
+		struct weir_join_found fd = found_of(sl, bf);
+		weir_buf_put(list, &fd, sizeof fd);
 	}
-	size_t n = (list->bytes - begin) / sizeof(struct weir_buffered *);
+	size_t n = (list->bytes - begin) / sizeof(struct weir_join_found);
 	if (n > 1)
-		qsort_r(list->data + begin, n, sizeof(struct weir_buffered *), final_compare, sl);
+		qsort_r(list->data + begin, n, sizeof(struct weir_join_found), final_compare, sl);
 }
 
 void weir_join_drop(struct weir_slot *sl, int64_t task_time)
@@ -331,7 +340,7 @@ void weir_join_drop(struct weir_slot *sl, int64_t task_time)
 	if (!def->buffers || task_time == WEIR_TIME_UNSET)
 		return;
 	while (sl->gen_count != 0) {
-		int64_t last = ((sl->gens[0].start >> 1) + 1) * def->bucket_ms - 1;
+		int64_t last = (((sl->gens[0].start >> 1) + 1) << def->bucket_log2) - 1;
 		if (!weir_join_is_late(def, last, task_time))
 			return;
 		weir_slot_drop_gen(sl, 0);
@@ -367,7 +376,7 @@ static bool rebuild_entry(struct weir_slot *sl, struct weir_gen *g, struct weir_
 	switch (pass) {
 	case PASS_STARTS:
 		bits[at / 8 / 64] |= bit;
-		return bf->delta < def->bucket_ms;
+		return bf->delta >> 1 >> (def->bucket_log2 - 1) == 0;
 	case PASS_CLAIM:
 		return bf->older == 0 || start_claim(sl, g, sm, bf->older);
 	case PASS_HEADS:

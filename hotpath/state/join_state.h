@@ -2,7 +2,7 @@
  * they are stored and found again.
  *
  *   table side   one generation, numbered by the side: the latest row of each key
- *   buffers      both sides are streams: generations of bucket_ms of event time, start = bucket * 2 + side. A key's
+ *   buffers      both sides are streams: generations of event time, start = bucket * 2 + side. A key's
  *                records of one generation hang together, newest first, ordered by (time, order of arrival):
  *
  *                  index[key] -> record --older--> record --older--> ...
@@ -44,20 +44,32 @@ void weir_join_table_delete(struct weir_slot *sl, uint32_t side, const struct we
 /* The key's row; false if there is none. Valid until the table changes. */
 bool weir_join_table_find(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
 			  struct weir_join_row *out);
-/* Asks for the lines that a look-up touches first. */
-void weir_join_table_prefetch(const struct weir_slot *sl, uint32_t side, uint64_t hash);
+/* Asks for what a look-up will touch: its index line, or, entry, what that leads to. */
+void weir_join_table_prefetch(const struct weir_slot *sl, uint32_t side, uint64_t hash, bool entry);
 
 /* ---- buffers ---- */
-/* Appends to list, as struct weir_buffered *, the records of `side` with r's key and a time in [from, to] that count at
+struct weir_join_found {
+	struct weir_buffered *bf;
+	int64_t time;
+};
+/* Appends to list, as struct weir_join_found, the records of `side` with r's key and a time in [from, to] that count at
  * task_time, in order of (time, arrival). They stay where they are until weir_join_drop. */
 void weir_join_buffer_find(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t from,
 			   int64_t to, int64_t task_time, struct weir_buf *list);
-void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, uint64_t hash, int64_t time);
+/* The same for a row of `side`, which looks the other side up and is kept in its own. */
+void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool entry);
 /* Keeps r; matched: it has had a match. */
 void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool matched);
 /* The record has a match. */
 void weir_join_buffer_match(struct weir_slot *sl, struct weir_buffered *bf);
-void weir_join_buffer_get(const struct weir_slot *sl, const struct weir_buffered *bf, struct weir_join_row *out);
+WEIR_INLINE void weir_join_buffer_get(const struct weir_state_def *def, const struct weir_join_found *fd,
+				      struct weir_join_row *out)
+{
+	uint32_t n;
+	const uint8_t *key = weir_entry_key(def, &fd->bf->e, &n);
+	*out = (struct weir_join_row){
+		.time = fd->time, .key = key, .key_bytes = n, .row = key + n, .row_bytes = fd->bf->row_bytes};
+}
 uint32_t weir_join_buffer_side(const struct weir_slot *sl, const struct weir_buffered *bf);
 /* Appends the records that are final without a match at task_time (all: every one without a match), by time, key and
  * arrival, and marks them gone. */

@@ -452,6 +452,14 @@ void weir_gen_index_add(struct weir_gen *g, struct weir_entry *e, uint64_t hash)
 	index_put(&g->ix, &g->ix.slot[at], hash, e);
 }
 
+void weir_gen_index_put(struct weir_gen *g, struct weir_entry *e, uint64_t hash, uint64_t *free_slot)
+{
+	if (WEIR_UNLIKELY(g->ix.used >= g->ix.limit))
+		weir_gen_index_add(g, e, hash);
+	else
+		index_put(&g->ix, free_slot, hash, e);
+}
+
 struct weir_entry *weir_gen_find_or_create(struct weir_gen *g, const struct weir_state_def *def, uint64_t hash,
 					   const uint8_t *key, uint32_t key_bytes)
 {

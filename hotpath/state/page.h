@@ -329,6 +329,8 @@ struct weir_entry *weir_entry_create(struct weir_gen *g, const struct weir_state
 /* The key's entry in g, made and marked when it is new. */
 struct weir_entry *weir_gen_find_or_create(struct weir_gen *g, const struct weir_state_def *def, uint64_t hash,
 					   const uint8_t *key, uint32_t key_bytes);
+/* The same where weir_index_find has said which place is free. */
+void weir_gen_index_put(struct weir_gen *g, struct weir_entry *e, uint64_t hash, uint64_t *free_slot);
 /* Puts e, whose key is not there yet, in. */
 void weir_gen_index_add(struct weir_gen *g, struct weir_entry *e, uint64_t hash);
 

@@ -38,7 +38,7 @@ static void rows_prefetch(struct weir_slot *const *slots, const struct weir_keye
 {
 	for (uint32_t i = from; i < to; i++) {
 		const struct weir_index *ix = &weir_slot_only_gen(slots[in->slot[rows[i]]])->ix;
-		__builtin_prefetch(&ix->slot[weir_hash_index(in->hash[rows[i]]) & ix->mask], 0, 3);
+		__builtin_prefetch(&ix->slot[weir_index_home(ix, weir_hash_index(in->hash[rows[i]]))], 0, 3);
 	}
 	for (uint32_t i = from; i < to; i++) {
 		const struct weir_index *ix = &weir_slot_only_gen(slots[in->slot[rows[i]]])->ix;

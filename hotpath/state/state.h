@@ -66,10 +66,10 @@ struct weir_state_def {
 	int64_t pane_ms;
 	uint32_t agg_bytes;
 	uint32_t head_bytes;
-	bool stamped;      /* entries keep a timestamp: changes, tables */
-	bool buffers;      /* entries are struct weir_buffered: both sides of a JOIN are streams */
-	int64_t bucket_ms; /* buffers: event time that a generation covers */
-	bool has_blobs;    /* an aggregate's value may be a string or a set */
+	bool stamped;         /* entries keep a timestamp: changes, tables */
+	bool buffers;         /* entries are struct weir_buffered: both sides of a JOIN are streams */
+	uint32_t bucket_log2; /* buffers: a generation covers 2 to the power of it, in ms of event time */
+	bool has_blobs;       /* an aggregate's value may be a string or a set */
 };
 /* How long records of a join are kept beyond their time: what may still match, and grace. Bounds of opposite signs
  * leave a gap that is waited through. */

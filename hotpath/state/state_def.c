@@ -43,12 +43,12 @@ static enum weir_err init_window(struct weir_state_def *def, struct weir_diag **
 	return WEIR_OK;
 }
 
-/* A stream of records is kept while a timely one of the other side may come. Generations cover half of that, so that
- * what is kept too long is bounded by it; below a second there would be too many of them. */
+/* A stream of records is kept while a timely one of the other side may come. Generations cover a power of two of at
+ * least half of that: a look-up meets two or three of them, and what is kept too long is bounded by it. Below a second
+ * there would be too many of them. */
 static enum weir_err init_join(struct weir_state_def *def, struct weir_diag **dg)
 {
-	enum { BUCKET_MS_MIN = 1000 };
-	const int64_t bucket_max = INT64_C(1) << 31; /* a record's place in it is a 32-bit number */
+	enum { LOG2_MIN = 10, LOG2_MAX = 31 }; /* a record's place in one is a 32-bit number */
 	def->buffers = !def->sides[0].table && !def->sides[1].table;
 	if (def->buffers != def->within)
 		return weir_diag_set(dg, WEIR_E_PLAN,
@@ -62,8 +62,9 @@ static enum weir_err init_join(struct weir_state_def *def, struct weir_diag **dg
 		return weir_diag_set(dg, WEIR_E_PLAN,
 				     "the join's bounds leave no time: %lld ms before and %lld ms after",
 				     (long long)def->before_ms, (long long)def->after_ms);
-	int64_t bucket = weir_join_keep_ms(def) / 2 + 1;
-	def->bucket_ms = bucket < BUCKET_MS_MIN ? BUCKET_MS_MIN : bucket > bucket_max ? bucket_max : bucket;
+	def->bucket_log2 = LOG2_MIN;
+	while (def->bucket_log2 < LOG2_MAX && INT64_C(1) << def->bucket_log2 <= weir_join_keep_ms(def) / 2)
+		def->bucket_log2++;
 	return WEIR_OK;
 }
 
@@ -166,8 +167,8 @@ void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_bu
 	}
 	weir_buf_puts(out, ")");
 	if (def->within)
-		weir_buf_printf(out, " before=%lld after=%lld bucket=%lld", (long long)def->before_ms,
-				(long long)def->after_ms, (long long)def->bucket_ms);
+		weir_buf_printf(out, " before=%lld after=%lld bucket=2^%u", (long long)def->before_ms,
+				(long long)def->after_ms, def->bucket_log2);
 	for (uint32_t s = 0; s < def->side_count; s++) {
 		const struct weir_state_side *sd = &def->sides[s];
 		weir_buf_printf(out, " %s%s(", sd->outer ? "outer " : "", sd->table ? "table" : "stream");
