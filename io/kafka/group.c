@@ -54,9 +54,24 @@ static void own(struct weir_kafka_input *in, const rd_kafka_topic_partition_t *t
 			      tp->topic);
 }
 
+/* A partition that is paused stays so through the next assignment, and nothing would be fetched from it. */
+static void resume_held(struct weir_kafka_input *in)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)in->part_count);
+	for (uint32_t p = 0; p < in->part_count; p++)
+		if (in->parts[p].assigned && in->parts[p].told_hold) {
+			(void)list_add(in, list, &in->parts[p]);
+			in->parts[p].told_hold = false;
+		}
+	if (list->cnt != 0)
+		(void)rd_kafka_resume_partitions(in->rk, list);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
 /* Forgets the assignment and what was read ahead of it. */
 static void disown(struct weir_kafka_input *in)
 {
+	resume_held(in);
 	for (uint32_t p = 0; p < in->part_count; p++) {
 		struct weir_kafka_part *pt = &in->parts[p];
 		weir_kafka_unit_drop(in, pt);
@@ -89,6 +104,7 @@ static void on_assign(struct weir_kafka_input *in, const rd_kafka_topic_partitio
 static void on_revoke(struct weir_kafka_input *in)
 {
 	if (in->leaving || in->state == WEIR_GROUP_JOINING) {
+		resume_held(in);
 		(void)rd_kafka_assign(in->rk, NULL);
 		in->leaving = false;
 		return;
