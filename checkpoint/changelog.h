@@ -66,6 +66,9 @@ struct weir_log_ops {
 	/* Gives up everything that is not committed; the log can be used again (another assignment). NULL where that
 	 * cannot happen. */
 	enum weir_err (*drop)(struct weir_log *lg, struct weir_diag **dg);
+	/* Says which partition is read after the one that is read next, so that it can be fetched meanwhile. NULL where
+	 * that gains nothing. */
+	void (*expect)(struct weir_log *lg, uint32_t topic, uint32_t partition);
 	/* Reads committed records of a topic partition from its start in log order: calls each for every record until
 	 * the committed end; a nonzero return of each stops with that error. Progress: bytes_total and bytes_done may
 	 * be NULL. */

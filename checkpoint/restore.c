@@ -299,6 +299,39 @@ static bool partition_owned(const struct weir_snapshot_conf *cf, uint32_t p)
 	return false;
 }
 
+/* The owned partition behind (stage, partition); false: there is none. partition UINT32_MAX stands before the first. */
+static bool next_partition(const struct weir_snapshot_conf *cf, uint32_t stages, uint32_t *stage, uint32_t *partition)
+{
+	do {
+		if (++*partition < cf->changelog_partitions)
+			continue;
+		*partition = 0;
+		++*stage;
+	} while (*stage < stages && !partition_owned(cf, *partition));
+	return *stage < stages;
+}
+
+static enum weir_err restore_partition(const struct weir_snapshot_conf *cf, const char *app, uint32_t stages,
+				       uint32_t s, uint32_t p, struct weir_restored *out, struct weir_diag **dg)
+{
+	struct pass ps = {.cf = cf, .stage = s, .partition = p, .out = out, .stateless = cf->plan->stage_count == 0};
+	struct weir_mem m = {0};
+	uint32_t next_stage = s, next = p;
+	if (cf->log->ops->expect && next_partition(cf, stages, &next_stage, &next))
+		cf->log->ops->expect(cf->log, cf->state_topic[next_stage], next);
+	enum weir_err err = cf->log->ops->read(cf->log, cf->state_topic[s], p, first_pass, &ps, dg);
+	if (err == WEIR_OK && ps.schema.bytes == 0)
+		out->schema_missing[s] = true;
+	else if (err == WEIR_OK)
+		err = check_schema(&ps, app, dg);
+	if (err == WEIR_OK && ps.marker.bytes)
+		err = apply_marker(&ps, &m, dg);
+	weir_buf_fini(&ps.marker);
+	weir_buf_fini(&ps.schema);
+	weir_mem_fini(&m);
+	return err;
+}
+
 enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app, struct weir_restored *out,
 			   struct weir_diag **dg)
 {
@@ -309,24 +342,8 @@ enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app,
 		out->offset[p] = -1;
 		out->time[p] = WEIR_TIME_UNSET;
 	}
-	for (uint32_t s = 0; s < stages && err == WEIR_OK; s++)
-		for (uint32_t p = 0; p < cf->changelog_partitions && err == WEIR_OK; p++) {
-			struct pass ps = {
-				.cf = cf, .stage = s, .partition = p, .out = out, .stateless = pl->stage_count == 0};
-			struct weir_mem m = {0};
-			if (!partition_owned(cf, p))
-				continue;
-			err = cf->log->ops->read(cf->log, cf->state_topic[s], p, first_pass, &ps, dg);
-			if (err == WEIR_OK && ps.schema.bytes == 0)
-				out->schema_missing[s] = true;
-			else if (err == WEIR_OK)
-				err = check_schema(&ps, app, dg);
-			if (err == WEIR_OK && ps.marker.bytes)
-				err = apply_marker(&ps, &m, dg);
-			weir_buf_fini(&ps.marker);
-			weir_buf_fini(&ps.schema);
-			weir_mem_fini(&m);
-		}
+	for (uint32_t s = 0, p = UINT32_MAX; err == WEIR_OK && next_partition(cf, stages, &s, &p);)
+		err = restore_partition(cf, app, stages, s, p, out, dg);
 	if (err != WEIR_OK)
 		return err;
 	for (uint32_t p = 0; p < pl->partition_count; p++)

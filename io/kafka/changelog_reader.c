@@ -26,6 +26,12 @@ struct weir_changelog_reader {
 	uint32_t kept_partition;
 	int64_t kept_ms; /* when it was whole */
 	bool keeping;
+	/* What comes after the next read; NULL: nothing known. */
+	char *expected_topic;
+	uint32_t expected_partition;
+	/* What the consumer is assigned, to be read next; NULL: nothing. */
+	char *ahead_topic;
+	uint32_t ahead_partition;
 	/* The read that is going on. */
 	const char *topic;
 	uint32_t partition;
@@ -64,6 +70,8 @@ void weir_changelog_reader_destroy(struct weir_changelog_reader *cr)
 	if (cr == NULL)
 		return;
 	weir_changelog_reader_forget(cr);
+	free(cr->ahead_topic);
+	free(cr->expected_topic);
 	rd_kafka_queue_destroy(cr->queue);
 	(void)rd_kafka_consumer_close(weir_kafka_client_handle(cr->kc));
 	weir_kafka_client_destroy(cr->kc);
@@ -80,9 +88,38 @@ void weir_changelog_reader_forget(struct weir_changelog_reader *cr)
 	cr->keeping = false;
 }
 
+/* Fetching goes on by itself until there is another assignment. */
+static void unassign(struct weir_changelog_reader *cr)
+{
+	(void)rd_kafka_assign(weir_kafka_client_handle(cr->kc), NULL);
+	free(cr->ahead_topic);
+	cr->ahead_topic = NULL;
+}
+
+void weir_changelog_reader_rest(struct weir_changelog_reader *cr)
+{
+	weir_changelog_reader_forget(cr);
+	if (cr->ahead_topic != NULL)
+		unassign(cr);
+	free(cr->expected_topic);
+	cr->expected_topic = NULL;
+}
+
 static bool stopped(const struct weir_changelog_reader *cr)
 {
 	return cr->conf.stop != NULL && atomic_load_explicit(cr->conf.stop, memory_order_relaxed);
+}
+
+void weir_changelog_reader_warm(struct weir_changelog_reader *cr, const char *topic)
+{
+	rd_kafka_t *rk = weir_kafka_client_handle(cr->kc);
+	rd_kafka_topic_t *rkt = rd_kafka_topic_new(rk, topic, NULL);
+	const struct rd_kafka_metadata *md;
+	if (rkt == NULL)
+		return;
+	if (rd_kafka_metadata(rk, 0, rkt, &md, ASK_MS) == RD_KAFKA_RESP_ERR_NO_ERROR)
+		rd_kafka_metadata_destroy(md);
+	rd_kafka_topic_destroy(rkt);
 }
 
 /* ---- what is kept ---- */
@@ -155,13 +192,46 @@ static enum weir_err find_end(struct weir_changelog_reader *cr, struct weir_diag
 	}
 }
 
-static enum weir_err assign(struct weir_changelog_reader *cr, int64_t offset, struct weir_diag **dg)
+static enum weir_err assign(struct weir_changelog_reader *cr, const char *topic, uint32_t partition, int64_t offset,
+			    struct weir_diag **dg)
 {
+	free(cr->ahead_topic);
+	cr->ahead_topic = NULL;
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-	rd_kafka_topic_partition_list_add(list, cr->topic, (int32_t)cr->partition)->offset = offset;
+	rd_kafka_topic_partition_list_add(list, topic, (int32_t)partition)->offset = offset;
 	rd_kafka_resp_err_t code = rd_kafka_assign(weir_kafka_client_handle(cr->kc), list);
 	rd_kafka_topic_partition_list_destroy(list);
-	return code == 0 ? WEIR_OK : weir_kafka_fail(dg, code, NULL, "reading topic %s", cr->topic);
+	return code == 0 ? WEIR_OK : weir_kafka_fail(dg, code, NULL, "reading topic %s", topic);
+}
+
+/* A whole partition; a log's start may move on between two requests. */
+static enum weir_err assign_whole(struct weir_changelog_reader *cr, const char *topic, uint32_t partition,
+				  struct weir_diag **dg)
+{
+	if (cr->ahead_topic != NULL && cr->ahead_partition == partition && strcmp(cr->ahead_topic, topic) == 0)
+		return WEIR_OK;
+	return assign(cr, topic, partition, RD_KAFKA_OFFSET_BEGINNING, dg);
+}
+
+/* While the caller is busy with what it has read, the next partition comes in. */
+static enum weir_err fetch_ahead(struct weir_changelog_reader *cr, struct weir_diag **dg)
+{
+	if (cr->expected_topic == NULL)
+		return WEIR_OK;
+	enum weir_err err = assign(cr, cr->expected_topic, cr->expected_partition, RD_KAFKA_OFFSET_BEGINNING, dg);
+	if (err != WEIR_OK)
+		return err;
+	cr->ahead_topic = cr->expected_topic;
+	cr->ahead_partition = cr->expected_partition;
+	cr->expected_topic = NULL;
+	return WEIR_OK;
+}
+
+void weir_changelog_reader_expect(struct weir_changelog_reader *cr, const char *topic, uint32_t partition)
+{
+	free(cr->expected_topic);
+	cr->expected_topic = weir_xstrdup(topic);
+	cr->expected_partition = partition;
 }
 
 /* ---- records ---- */
@@ -251,10 +321,11 @@ static enum weir_err wait_longer(struct weir_changelog_reader *cr, int64_t open_
 	return WEIR_OK;
 }
 
-/* Reads from offset until the end of the partition reaches stop_at, or the record before it was seen. */
+/* Reads what is assigned until the end of the partition reaches stop_at, or the record before it was seen. */
 static enum weir_err run(struct weir_changelog_reader *cr, int64_t from, int64_t stop_at, int64_t open_ms,
 			 each_fn *each, void *ctx, struct weir_diag **dg)
 {
+	enum weir_err err = WEIR_OK;
 	cr->position = from;
 	cr->stop_at = stop_at;
 	cr->eof = -1;
@@ -265,8 +336,6 @@ static enum weir_err run(struct weir_changelog_reader *cr, int64_t from, int64_t
 	cr->done = false;
 	cr->records = cr->bytes = 0;
 	cr->began_ms = cr->moved_ms = cr->said_ms = weir_kafka_now_ms();
-	/* A log's start may move on between two requests. */
-	enum weir_err err = assign(cr, from == cr->low ? RD_KAFKA_OFFSET_BEGINNING : from, dg);
 	int64_t next = cr->began_ms + SLOW_MS;
 	while (err == WEIR_OK && !cr->done) {
 		int served = rd_kafka_consume_callback_queue(cr->queue, POLL_MS, on_message, cr);
@@ -279,9 +348,6 @@ static enum weir_err run(struct weir_changelog_reader *cr, int64_t from, int64_t
 			next = now + SAY_MS;
 		}
 	}
-	rd_kafka_resp_err_t code = rd_kafka_assign(weir_kafka_client_handle(cr->kc), NULL);
-	if (err == WEIR_OK && code != 0)
-		err = weir_kafka_fail(dg, code, NULL, "reading topic %s", cr->topic);
 	return err;
 }
 
@@ -298,10 +364,20 @@ enum weir_err weir_changelog_reader_read(struct weir_changelog_reader *cr, const
 	cr->topic = topic;
 	cr->partition = partition;
 	enum weir_err err = find_end(cr, dg);
-	if (err != WEIR_OK || cr->high <= cr->low)
+	if (err != WEIR_OK)
 		return err;
+	if (cr->high <= cr->low) {
+		if (cr->ahead_topic != NULL)
+			unassign(cr);
+		return fetch_ahead(cr, dg);
+	}
 	cr->keeping = true;
-	err = run(cr, cr->low, cr->high, open_ms, each, ctx, dg);
+	err = assign_whole(cr, topic, partition, dg);
+	if (err == WEIR_OK)
+		err = run(cr, cr->low, cr->high, open_ms, each, ctx, dg);
+	unassign(cr);
+	if (err == WEIR_OK)
+		err = fetch_ahead(cr, dg);
 	if (err == WEIR_OK && cr->keeping) {
 		cr->kept_topic = weir_xstrdup(topic);
 		cr->kept_partition = partition;
@@ -335,7 +411,10 @@ enum weir_err weir_changelog_reader_probe(struct weir_changelog_reader *cr, cons
 	cr->partition = partition;
 	cr->low = cr->high = -1;
 	int64_t found = offset;
-	enum weir_err err = run(cr, offset, offset + 1, open_ms, note_offset, &found, dg);
+	enum weir_err err = assign(cr, topic, partition, offset, dg);
+	if (err == WEIR_OK)
+		err = run(cr, offset, offset + 1, open_ms, note_offset, &found, dg);
+	unassign(cr);
 	*committed = found == -1;
 	return err;
 }

@@ -17,8 +17,13 @@ WEIR_MUST_CHECK enum weir_err weir_changelog_reader_create(struct weir_changelog
 							   const struct weir_changelog_reader_conf *conf,
 							   struct weir_diag **dg);
 void weir_changelog_reader_destroy(struct weir_changelog_reader *cr); /* NULL is fine */
-/* As read in checkpoint/changelog.h. Waits, while transactions of others are unfinished below the end, open_ms at most
- * (then WEIR_E_UNAVAILABLE), and for brokers without a bound; says what for every 10 s. */
+/* Learns where the topic's partitions are, which the first read would else wait for. */
+void weir_changelog_reader_warm(struct weir_changelog_reader *cr, const char *topic);
+/* As expect there. */
+void weir_changelog_reader_expect(struct weir_changelog_reader *cr, const char *topic, uint32_t partition);
+/* As read in checkpoint/changelog.h. Waits, while transactions of others
+ * are unfinished below the end, open_ms at most (then WEIR_E_UNAVAILABLE), and for brokers without a bound; says what
+ * for every 10 s. */
 WEIR_MUST_CHECK enum weir_err
 weir_changelog_reader_read(struct weir_changelog_reader *cr, const char *topic, uint32_t partition, int64_t open_ms,
 			   enum weir_err (*each)(void *ctx, const struct weir_record *r, struct weir_diag **dg),
@@ -29,5 +34,7 @@ WEIR_MUST_CHECK enum weir_err weir_changelog_reader_probe(struct weir_changelog_
 							  bool *committed, struct weir_diag **dg);
 /* Forgets what is kept for a second read. */
 void weir_changelog_reader_forget(struct weir_changelog_reader *cr);
+/* There is nothing more to read for now: forgets, and fetches nothing ahead. */
+void weir_changelog_reader_rest(struct weir_changelog_reader *cr);
 
 #endif

@@ -355,6 +355,10 @@ static enum weir_err log_topic(struct weir_log *base, const struct weir_topic_sp
 				      ? weir_txn_topic(lg->tx, number, t->name, spec->compression, dg)
 				      : weir_results_topic(lg->results, number, t->name, spec->compression, dg);
 	}
+	if (err == WEIR_OK && t->kind == WEIR_TOPIC_CHANGELOG && !t->absent)
+		err = reader_of(lg, dg);
+	if (err == WEIR_OK && t->kind == WEIR_TOPIC_CHANGELOG && !t->absent)
+		weir_changelog_reader_warm(lg->reader, t->name);
 	set_old(t);
 	*topic = number;
 	*partitions = t->partitions;
@@ -610,7 +614,7 @@ static enum weir_err log_commit(struct weir_log *base, uint64_t epoch, struct we
 	if (lg->failed != WEIR_OK || lg->fenced)
 		return failed_before(lg, dg);
 	if (lg->reader != NULL)
-		weir_changelog_reader_forget(lg->reader);
+		weir_changelog_reader_rest(lg->reader);
 	mark_offsets(lg, epoch);
 	enum weir_err err = commit(lg, dg);
 	if (err != WEIR_OK)
@@ -643,7 +647,7 @@ static enum weir_err log_drop(struct weir_log *base, struct weir_diag **dg)
 	weir_frames_reset(&lg->later[lg->later_now]);
 	forget_offsets(lg);
 	if (lg->reader != NULL)
-		weir_changelog_reader_forget(lg->reader);
+		weir_changelog_reader_rest(lg->reader);
 	return fail(lg, err, dg);
 }
 
@@ -661,6 +665,13 @@ static enum weir_err log_read(struct weir_log *base, uint32_t topic, uint32_t pa
 		return err;
 	int64_t open_ms = (lg->tx != NULL ? weir_txn_timeout_ms(lg->tx) : TIMEOUT_MS) + BROKER_SCAN_MS;
 	return weir_changelog_reader_read(lg->reader, lg->topics[topic].name, partition, open_ms, each, ctx, dg);
+}
+
+static void log_expect(struct weir_log *base, uint32_t topic, uint32_t partition)
+{
+	struct log *lg = log_of(base);
+	if (lg->reader != NULL && !lg->topics[topic].absent)
+		weir_changelog_reader_expect(lg->reader, lg->topics[topic].name, partition);
 }
 
 static uint64_t log_epoch(const struct weir_log *base)
@@ -710,6 +721,7 @@ static const struct weir_log_ops log_ops = {.topic = log_topic,
 					    .commit = log_commit,
 					    .offsets = log_offsets,
 					    .drop = log_drop,
+					    .expect = log_expect,
 					    .read = log_read,
 					    .epoch = log_epoch,
 					    .close = log_close};
