@@ -692,7 +692,7 @@ enum weir_err weir_conf_set_from(struct weir_conf *cf, const char *name, const c
 	}
 	if (!parse_value(&defs[i], value, NULL))
 		return bad_value(&defs[i], name, value, out);
-	if (defs[i].kind == CONF_NOTHING)
+	if (defs[i].kind == CONF_NOTHING || strcmp(defs[i].name, "state.dir") == 0)
 		warn(cf, name);
 	keep_value(&cf->values[i], value, origin, place);
 	return WEIR_OK;

@@ -782,6 +782,29 @@ enum weir_err weir_table_options_parse(struct weir_table_options *out, const str
 	return err;
 }
 
+const char *weir_table_option_idle(const struct weir_option *o)
+{
+	static const struct {
+		const char *name;
+		const char *value; /* NULL: whatever it is */
+		const char *why;
+	} idle[] = {
+		{"scan.parallelism", NULL, "--workers says how many threads work"},
+		{"sink.parallelism", NULL, "--workers says how many threads work"},
+		{"scan.topic-partition-discovery.interval", NULL, "partitions are looked for when the job starts"},
+		{"sink.delivery-guarantee", NULL, "processing.guarantee says it for the whole job"},
+		{"sink.transactional-id-prefix", NULL, "the application id names transactions"},
+		{"sink.partitioner", "fixed", "records go by their key"},
+		{"sink.partitioner", "round-robin", "records go by their key"},
+		{"standard-error", "true", "rows go to standard output"},
+	};
+	for (size_t i = 0; i < WEIR_COUNT_OF(idle); i++)
+		if (strcmp(o->name, idle[i].name) == 0 &&
+		    (idle[i].value == NULL || strcmp(o->value, idle[i].value) == 0))
+			return idle[i].why;
+	return NULL;
+}
+
 enum weir_err weir_table_options_check_use(const struct weir_table_options *o, bool sink, const char *table,
 					   struct weir_diag **dg)
 {

@@ -76,6 +76,8 @@ struct weir_table_options {
 WEIR_MUST_CHECK enum weir_err weir_table_options_parse(struct weir_table_options *out,
 						       const struct weir_option *options, uint32_t count,
 						       struct weir_mem *m, uint32_t *bad, struct weir_diag **dg);
+/* Why an option that is taken, so that a Flink file runs unchanged, has no effect here; NULL: it has one. */
+const char *weir_table_option_idle(const struct weir_option *o);
 /* Whether the table can be used as a source (sink false) or as a sink: print and blackhole are sinks only, datagen and
  * filesystem sources only, a list of topics or a pattern can only be read. table names it in the error. */
 WEIR_MUST_CHECK enum weir_err weir_table_options_check_use(const struct weir_table_options *o, bool sink,

@@ -121,6 +121,21 @@ same "a second signal ends it although the reader takes nothing" "$? $(grep -c '
 kill "$reader" 2>/dev/null
 wait "$reader" 2>/dev/null
 
+# ---- names and settings ----
+id_of() { cp "$sql" "$scratch/$1.sql" && "$weir" explain --json "$scratch/$1.sql" "${defines[@]}" | jq -r .application; }
+if command -v jq >/dev/null 2>&1; then
+	same "a file's name is the application id" "$(id_of "my job_2")" "my-job_2"
+	same "letters with marks lose them, and others become one stroke" \
+		"$(id_of "umsätze Größe"; id_of "日本-売上" | sed 's/-[0-9a-f]\{8\}$/-HASH/')" "$(printf 'umsatze-Grose-%s\n---HASH' "$(id_of "umsätze Größe" | grep -o '[0-9a-f]\{8\}$')")"
+	if [ "$(id_of 日本)" != "$(id_of 中国)" ]; then ok "two such names are two applications"; else not_ok "two such names are one application"; fi
+fi
+expect "state.dir has no effect yet, which is said" 0 'property state.dir has no effect in weir' "$weir" run "$sql" --define "in=$in" --define "out=$scratch/dir_out" -X "state.dir=$scratch"
+sed "s/'topic' = 'revenue.by-merchant',/& 'sink.parallelism' = '4', 'sink.delivery-guarantee' = 'exactly-once',/" "$sql" >"$scratch/idle.sql"
+expect "options without effect are named at their place" 0 "idle.sql:[0-9]+:[0-9]+: warning: option 'sink.parallelism' has no effect: --workers says" \
+	"$weir" validate "$scratch/idle.sql" "${defines[@]}"
+expect "also those that promise something" 0 "warning: option 'sink.delivery-guarantee' has no effect: processing.guarantee says it for the whole job" \
+	"$weir" validate "$scratch/idle.sql" "${defines[@]}"
+
 # ---- keys in tests ----
 cp "tests/conformance/n_keys.sql" "$scratch/n_keys.sql"
 sed 's/"end": 10000/"end": 10001/' "tests/conformance/n_keys_test.json" >"$scratch/n_keys_test.json"

@@ -499,6 +499,12 @@ static enum weir_err finish_table(struct create *cr, struct weir_table_def *def,
 				       sq->m, &bad, &inner);
 	if (err != WEIR_OK)
 		return sql_error_from(sq, bad < cr->option_count ? place_of(&cr->option_places, bad) : at, inner);
+	for (uint32_t i = 0; i < cr->option_count; i++) {
+		const struct weir_option *o = (const struct weir_option *)cr->options.data + i;
+		const char *why = weir_table_option_idle(o);
+		if (why != NULL)
+			sql_warn(sq, place_of(&cr->option_places, i), "option '%s' has no effect: %s", o->name, why);
+	}
 	def->columns = weir_mem_copy(sq->m, cr->columns.data, cr->columns.bytes);
 	def->column_count = cr->count;
 	err = check_raw(cr, def, at);
