@@ -22,7 +22,6 @@ struct weir_kafka_client {
 	char last[ERROR_TEXT_BYTES]; /* what error_cb heard last, "" where nothing */
 	char refused[ERROR_TEXT_BYTES];
 	rd_kafka_resp_err_t refused_code; /* an error that waiting does not mend; 0: none */
-	bool fatal;
 	bool all_down;
 };
 
@@ -215,8 +214,6 @@ static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
 		kc->all_down = true;
 		return;
 	}
-	if (code == RD_KAFKA_RESP_ERR__FATAL)
-		kc->fatal = true;
 	tidy_text(kc->last, sizeof kc->last, reason);
 	/* A name server that does not answer now may do so later. */
 	bool passing = code == RD_KAFKA_RESP_ERR__RESOLVE && strstr(reason, "emporary failure") != NULL;
@@ -498,10 +495,8 @@ void weir_kafka_client_poll(struct weir_kafka_client *kc, int timeout_ms)
 enum weir_err weir_kafka_client_fatal(struct weir_kafka_client *kc, struct weir_diag **dg)
 {
 	char why[ERROR_TEXT_BYTES] = "";
-	if (!kc->fatal)
-		return WEIR_OK;
 	rd_kafka_resp_err_t code = rd_kafka_fatal_error(kc->rk, why, sizeof why);
-	return weir_kafka_fail(dg, code, why, "librdkafka gave up");
+	return code == 0 ? WEIR_OK : weir_kafka_fail(dg, code, why, "librdkafka gave up");
 }
 
 const char *weir_kafka_client_down(const struct weir_kafka_client *kc)

@@ -236,7 +236,12 @@ static enum weir_err look_up(struct weir_kafka_input *in, rd_kafka_t *rk, int64_
 		rd_kafka_topic_partition_list_destroy(list);
 		if (err == WEIR_OK)
 			return WEIR_OK;
-		if (weir_kafka_err_is_retriable(code)) {
+		/* Unknown: the partitions were there a moment ago; librdkafka learns anew, after a broker's restart. */
+		bool unknown = code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
+			       code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
+			       code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+		if (weir_kafka_err_is_retriable(code) ||
+		    (unknown && weir_kafka_now_ms() - w.since_ms < WEIR_KAFKA_WAIT_MS)) {
 			weir_kafka_client_poll(in->kc, 100);
 			err = wait_more(in, &w, &own);
 		}
