@@ -82,6 +82,11 @@ WEIR_API struct weir_stream *weir_join_within(struct weir_stream *l, struct weir
  * ("product_id"), one for each column of the table's key. INNER, or LEFT to keep records without a row. */
 WEIR_API struct weir_stream *weir_join_table(struct weir_stream *st, struct weir_table *tb, const char *state_name,
 					     const char *on, enum weir_join_kind kind);
+/* The same with the table's row as of the record's event time: the record waits until the table's own time (weir_table
+ * with weir_table_event_time) has passed it by more than the larger grace of the two, and rows of the table that come
+ * late are put in their place. Of a table of a topic; one made by weir_to_table is taken as it stands. */
+WEIR_API struct weir_stream *weir_join_table_as_of(struct weir_stream *st, struct weir_table *tb,
+						   const char *state_name, const char *on, enum weir_join_kind kind);
 /* Writes the stream to a topic; columns by name of its own. */
 WEIR_API enum weir_err weir_sink(struct weir_stream *st, const char *name, const char *options);
 

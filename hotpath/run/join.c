@@ -6,9 +6,11 @@
 
 #include <stdlib.h>
 
+#include "hotpath/core/hash.h"
 #include "hotpath/run/worker_state.h"
 #include "hotpath/state/join_state.h"
 #include "hotpath/state/row.h"
+#include "hotpath/state/versions.h"
 
 /* A record as it came, for late.topic: the batch it stood in is gone by the time it is judged. */
 struct original {
@@ -872,11 +874,59 @@ static void prefetch(const struct weir_join *jn, const struct weir_slot *sl)
 		if (left <= ahead)
 			continue;
 		const struct held *h = jn->sorted[jn->at + ahead].h;
-		if (jn->def->within)
+		if (jn->def->buffers)
 			weir_join_buffer_prefetch(sl, h->side, &h->r, step == 1);
 		else
 			weir_join_table_prefetch(sl, jn->def->sides[0].table ? 0 : 1, h->r.hash, step == 1);
 	}
+}
+
+/* A row of the table's history, or one that waits for it. False: no room, come again. */
+static bool apply_versioned(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl, const struct held *h)
+{
+	const struct weir_state_def *def = jn->def;
+	bool outer = def->sides[0].outer;
+	if (h->side == 1) {
+		/* Rows that wait are those that the last order point left, or newer ones. */
+		int64_t task = jn->task_before[is_direct(jn) ? sl->number : 0];
+		weir_versions_put(sl, &h->r, h->deletes, task == WEIR_TIME_UNSET ? task : task - def->grace_ms);
+	} else if (!h->null_key) {
+		weir_join_buffer_put(sl, 0, &h->r, false);
+	} else if (outer) {
+		if (!room(jn, b, sl->number))
+			return false;
+		put(jn, 0, &h->r, NULL);
+	}
+	sl->records++;
+	bool counts = h->side == 1 || !h->null_key || outer;
+	jn->w->st->now->applied += counts;
+	jn->w->st->now->filtered += !counts;
+	return true;
+}
+
+/* What the table's partitions have passed: INT64_MAX where all of them are idle or at their bound. */
+static int64_t table_time(const struct weir_join *jn, uint32_t slot)
+{
+	const struct weir_plan *pl = jn->w->cf.plan;
+	int64_t low = INT64_MAX;
+	for (uint32_t i = 0; i < jn->lane_count; i++) {
+		const struct lane *ln = &jn->lanes[i];
+		const struct weir_plan_branch *br = &pl->branches[ln->branch];
+		bool out;
+		if (br->side != 1 || (is_direct(jn) && ln->from - pl->scans[br->origin].partition_base != slot))
+			continue;
+		int64_t now = lane_time(jn, ln, &out);
+		if (!out)
+			low = weir_min_i64(low, now);
+	}
+	return low;
+}
+
+static bool apply(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl, const struct turn *t)
+{
+	if (jn->def->within)
+		return apply_within(jn, b, sl, t->h, t->task);
+	return jn->def->versioned ? apply_versioned(jn, b, sl, t->h) : apply_table(jn, b, sl, t->h);
 }
 
 static bool run_rows(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl)
@@ -888,7 +938,7 @@ static bool run_rows(struct weir_join *jn, struct weir_bundle *b, struct weir_sl
 			return true;
 		const struct turn *t = &jn->sorted[jn->at];
 		prefetch(jn, sl);
-		if (!(jn->def->within ? apply_within(jn, b, sl, t->h, t->task) : apply_table(jn, b, sl, t->h)))
+		if (!apply(jn, b, sl, t))
 			return false;
 		jn->at++;
 	}
@@ -907,6 +957,14 @@ static bool run_final(struct weir_join *jn, struct weir_bundle *b, struct weir_s
 		const struct weir_join_found *fd = &found[jn->found_at++];
 		uint32_t side = weir_join_buffer_side(sl, fd->bf);
 		weir_join_buffer_get(jn->def, fd, &row);
+		if (jn->def->versioned) {
+			struct weir_join_row version;
+			row.hash = weir_hash(row.key, row.key_bytes);
+			bool there = weir_versions_find(sl, &row, row.time, &version);
+			if (there || jn->def->sides[0].outer)
+				put(jn, 0, &row, there ? &version : NULL);
+			continue;
+		}
 		put(jn, side, &row, NULL);
 		if (close_all)
 			*end_max = weir_max_i64(*end_max, row.time + weir_join_reach_ms(jn->def, side) + 1);
@@ -931,7 +989,9 @@ bool weir_join_run(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, b
 		jn->phase = PHASE_FINAL;
 		jn->found.bytes = 0;
 		jn->found_at = 0;
-		if (jn->def->within)
+		if (jn->def->versioned)
+			weir_join_take_final(sl, table_time(jn, slot), close_all, &jn->found);
+		else if (jn->def->within)
 			weir_join_take_final(sl, task, close_all, &jn->found);
 	}
 	if (jn->phase == PHASE_FINAL) {
@@ -947,7 +1007,7 @@ bool weir_join_run(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, b
 		weir_worker_send_stage_fragment(jn->w, fr);
 	}
 	jn->out = NULL;
-	weir_join_drop(sl, task);
+	weir_join_drop(sl, jn->def->versioned ? table_time(jn, slot) : task);
 	jn->running = false;
 	return true;
 }

@@ -193,6 +193,8 @@ static uint32_t dirty_bytes(const struct weir_state_def *def, const struct weir_
 	bool dead = (e->flags & WEIR_ENTRY_DEAD) != 0;
 	if ((e->flags & WEIR_ENTRY_BLOB) != 0)
 		return dead ? sizeof *e : (uint32_t)weir_blob_bytes(e);
+	if (dead && def->buffers && e->key_bytes != WEIR_KEY_LONG)
+		return (uint32_t)weir_align_up(sizeof(struct weir_buffered), 8);
 	return dead && e->key_bytes != WEIR_KEY_LONG ? sizeof *e : (uint32_t)weir_entry_bytes(def, e);
 }
 

@@ -143,6 +143,12 @@ static void waiting_pop(struct weir_slot *sl)
 		h[i] = x;
 }
 
+/* Whether rows of `side` leave by themselves: those that are kept without a match, and all beside a table's history. */
+static bool waits(const struct weir_state_def *def, uint32_t side)
+{
+	return def->versioned ? side == 0 : def->sides[side].outer;
+}
+
 /* ---- buffers ---- */
 
 /* Whether a look-up at task_time may find bf, of `side`. */
@@ -264,7 +270,7 @@ void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir
 	weir_gen_mark(g, e);
 	g->entries++;
 	list_add(sl, g, bf, r);
-	if (def->sides[side].outer && !matched)
+	if (waits(def, side) && !matched)
 		waiting_push(sl, bf, r->time + weir_join_reach_ms(def, side) + def->grace_ms);
 }
 
@@ -339,11 +345,15 @@ void weir_join_drop(struct weir_slot *sl, int64_t task_time)
 	const struct weir_state_def *def = sl->def;
 	if (!def->buffers || task_time == WEIR_TIME_UNSET)
 		return;
-	while (sl->gen_count != 0) {
-		int64_t last = (((sl->gens[0].start >> 1) + 1) << def->bucket_log2) - 1;
+	for (uint32_t i = 0; i < sl->gen_count;) {
+		int64_t start = sl->gens[i].start, last = (((start >> 1) + 1) << def->bucket_log2) - 1;
+		if (def->versioned && (start & 1) != 0) {
+			i++; /* the table's */
+			continue;
+		}
 		if (!weir_join_is_late(def, last, task_time))
 			return;
-		weir_slot_drop_gen(sl, 0);
+		weir_slot_drop_gen(sl, i);
 	}
 }
 
@@ -390,7 +400,7 @@ static bool rebuild_entry(struct weir_slot *sl, struct weir_gen *g, struct weir_
 			return false;
 		weir_gen_index_add(g, &bf->e, hash);
 	}
-	if (def->sides[side].outer && (bf->e.flags & (WEIR_ENTRY_EMITTED | WEIR_ENTRY_GONE)) == 0)
+	if (waits(def, side) && (bf->e.flags & (WEIR_ENTRY_EMITTED | WEIR_ENTRY_GONE)) == 0)
 		waiting_push(sl, bf, time_in(def, g, bf) + weir_join_reach_ms(def, side) + def->grace_ms);
 	return true;
 }
@@ -405,7 +415,8 @@ static bool rebuild_pass(struct weir_slot *sl, struct start_map *sm, enum rebuil
 			sm->bits[no] = weir_xcalloc(1u << WEIR_REF_SHIFT >> 3, 1);
 		for (uint32_t at = WEIR_PAGE_HEAD; at < p->used;) {
 			struct weir_buffered *bf = (struct weir_buffered *)(void *)(p->base + at);
-			if (!rebuild_entry(sl, p->gen, bf, no, at, sm, pass))
+			bool dead = (bf->e.flags & WEIR_ENTRY_DEAD) != 0;
+			if (!dead && !rebuild_entry(sl, p->gen, bf, no, at, sm, pass))
 				return false;
 			at += (uint32_t)weir_entry_bytes(sl->def, &bf->e);
 		}

@@ -27,7 +27,7 @@ struct weir_join_row {
 /* How long records are kept, and when one of `side` without a match is final. */
 WEIR_INLINE int64_t weir_join_reach_ms(const struct weir_state_def *def, uint32_t side)
 {
-	return side == 0 ? def->after_ms : def->before_ms;
+	return def->versioned ? 0 : side == 0 ? def->after_ms : def->before_ms;
 }
 WEIR_INLINE bool weir_join_is_final(const struct weir_state_def *def, uint32_t side, int64_t time, int64_t task_time)
 {

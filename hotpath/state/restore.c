@@ -98,8 +98,8 @@ enum weir_err weir_slot_load(struct weir_slot *sl, const uint8_t *saved, size_t 
 			fits = i < sl->gen_count && sl->gens[i].start == start;
 		if (!fits)
 			return corrupt(sl, dg, "the marker's part names a window that cannot be");
-		if (def->kind == WEIR_STATE_WINDOW || def->buffers)
-			weir_slot_add_gen(sl, sl->gen_count, start);
+		if ((def->kind == WEIR_STATE_WINDOW || def->buffers) && !window_is_live(sl, start))
+			weir_slot_add_gen(sl, weir_slot_search(sl, start), start);
 		last = start;
 	}
 	sl->records = head.records;

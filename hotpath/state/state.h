@@ -59,6 +59,9 @@ struct weir_state_def {
 	/* JOIN of two streams: l.time - before <= r.time <= l.time + after; both may be negative. */
 	bool within;
 	int64_t before_ms, after_ms;
+	/* JOIN of a stream with the history of a table, side 1: a row waits until the table's time has passed its own
+	 * by more than grace_ms. */
+	bool versioned;
 	/* Set by weir_state_def_init: layout of an entry; offset_ms becomes its remainder by advance_ms. Generations of
 	 * a WINDOW are panes of gcd(size, advance, offset), combined at close, or the windows themselves (pane_ms ==
 	 * size_ms): when changes is set, since each window's value is then wanted after every record, or when panes

@@ -48,8 +48,13 @@ static enum weir_err init_window(struct weir_state_def *def, struct weir_diag **
  * there would be too many of them. */
 static enum weir_err init_join(struct weir_state_def *def, struct weir_diag **dg)
 {
-	enum { LOG2_MIN = 10, LOG2_MAX = 31 }; /* a record's place in one is a 32-bit number */
-	def->buffers = !def->sides[0].table && !def->sides[1].table;
+	enum { LOG2_MIN = 10, LOG2_WAIT = 14, LOG2_MAX = 31 }; /* a record's place in one is a 32-bit number */
+	def->buffers = (!def->sides[0].table && !def->sides[1].table) || def->versioned;
+	WEIR_ASSERT(!def->versioned || (def->sides[1].table && !def->sides[0].table && !def->within));
+	if (def->versioned) {
+		def->bucket_log2 = LOG2_WAIT;
+		return WEIR_OK;
+	}
 	if (def->buffers != def->within)
 		return weir_diag_set(dg, WEIR_E_PLAN,
 				     "state %s: a join of two streams, and no other, needs bounds in time", def->name);
@@ -104,7 +109,7 @@ enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag *
 			dg, WEIR_E_PLAN,
 			"not supported yet: EMIT CHANGES of sessions that span keys; partition the sessions "
 			"by all group columns, or leave EMIT CHANGES out");
-	WEIR_ASSERT(!has_table(def) || (def->agg_count == 1 && weir_agg_has_blob(&def->aggs[0])));
+	WEIR_ASSERT(!has_table(def) || def->versioned || (def->agg_count == 1 && weir_agg_has_blob(&def->aggs[0])));
 	if (def->kind == WEIR_STATE_TABLE || def->kind == WEIR_STATE_ROWS)
 		def->changes = true; /* a table is what its changes say */
 	/* The aggregates are borrowed and their layout is ours to set: nobody else has seen them yet. */
@@ -166,6 +171,8 @@ void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_bu
 					def->filter_texts != NULL ? def->filter_texts[i] : "filtered");
 	}
 	weir_buf_puts(out, ")");
+	if (def->versioned)
+		weir_buf_puts(out, " versioned");
 	if (def->within)
 		weir_buf_printf(out, " before=%lld after=%lld bucket=2^%u", (long long)def->before_ms,
 				(long long)def->after_ms, def->bucket_log2);

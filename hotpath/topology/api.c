@@ -937,8 +937,8 @@ struct weir_stream *weir_join_within(struct weir_stream *l, struct weir_stream *
 	return join(&c, l, r, state_name, &spec);
 }
 
-struct weir_stream *weir_join_table(struct weir_stream *st, struct weir_table *tb, const char *state_name,
-				    const char *on, enum weir_join_kind kind)
+static struct weir_stream *join_table(struct weir_stream *st, struct weir_table *tb, const char *state_name,
+				      const char *on, enum weir_join_kind kind, bool as_of)
 {
 	struct call c = begin(st->tp);
 	struct weir_node *in = node_of(st), *table = node_of(tb->st);
@@ -974,7 +974,23 @@ struct weir_stream *weir_join_table(struct weir_stream *st, struct weir_table *t
 		return failed(&c, st);
 	struct weir_join_spec spec = {
 		.kind = kind, .key_count = count, .keys = {keys, table_keys}, .time = {-1, -1}, .grace_ms = -1};
+	const struct weir_node *from = table;
+	while (from->kind == WEIR_NODE_FILTER || from->kind == WEIR_NODE_PROJECT)
+		from = from->inputs[0];
+	spec.versioned = as_of && from->kind == WEIR_NODE_SOURCE;
 	return join(&c, st, tb->st, state_name, &spec);
+}
+
+struct weir_stream *weir_join_table(struct weir_stream *st, struct weir_table *tb, const char *state_name,
+				    const char *on, enum weir_join_kind kind)
+{
+	return join_table(st, tb, state_name, on, kind, false);
+}
+
+struct weir_stream *weir_join_table_as_of(struct weir_stream *st, struct weir_table *tb, const char *state_name,
+					  const char *on, enum weir_join_kind kind)
+{
+	return join_table(st, tb, state_name, on, kind, true);
 }
 
 /* ---- sinks ---- */

@@ -72,7 +72,8 @@ struct weir_join_spec {
 	enum weir_join_kind kind;
 	uint32_t key_count;
 	const struct weir_expr *const *keys[2]; /* over the columns of each input, of equal types pairwise */
-	bool within;                            /* l.time - before_ms <= r.time <= l.time + after_ms */
+	bool versioned; /* a table on the right: its row as of the left row's time, not as of its turn */
+	bool within;    /* l.time - before_ms <= r.time <= l.time + after_ms */
 	int64_t before_ms, after_ms;
 	int32_t time[2];                  /* column of each input that is meant, -1: its time attribute */
 	const struct weir_expr *residual; /* LEFT, RIGHT, FULL: what else a match needs, over the columns of both (left

@@ -613,11 +613,12 @@ static enum weir_err join_of(struct planner *p, const struct weir_node *node, ui
 					  .grace_ms = node->state_grace_ms,
 					  .key_count = keys,
 					  .key_types = types,
-					  .agg_count = spec->within ? 0 : 1,
+					  .agg_count = spec->within || spec->versioned ? 0 : 1,
 					  .aggs = agg,
 					  .side_count = 2,
 					  .sides = sides,
 					  .within = spec->within,
+					  .versioned = spec->versioned,
 					  .before_ms = spec->before_ms,
 					  .after_ms = spec->after_ms};
 	err = weir_state_def_init(&st->def, p->dg);
@@ -631,7 +632,7 @@ static enum weir_err join_of(struct planner *p, const struct weir_node *node, ui
 				  .target = index,
 				  .side = s,
 				  .table = in->is_table,
-				  .time = time_column(p, in, spec->within ? spec->time[s] : -1)};
+				  .time = time_column(p, in, spec->within || spec->versioned ? spec->time[s] : -1)};
 		ld.exprs = weir_mem_take(p->m, (ld.count + 1) * sizeof *ld.exprs);
 		for (uint32_t k = 0; k < keys; k++)
 			ld.exprs[k] = spec->keys[s][k];

@@ -79,6 +79,7 @@ enum job_kind {
 	JOB_STATELESS,
 	JOB_TABLE_READ,
 	JOB_JOIN_TABLE,
+	JOB_JOIN_AS_OF,
 	JOB_JOIN_INNER,
 	JOB_JOIN_LEFT,
 	JOB_JOIN_FULL,
@@ -86,13 +87,10 @@ enum job_kind {
 	JOB_COUNT
 };
 
-static const char *const job_name[] = {"tumble",           "hop",
-				       "session",          "tumble changes",
-				       "session changes",  "table",
-				       "two stages",       "stateless",
-				       "table read",       "join table",
-				       "join within",      "left join within",
-				       "full join within", "join, then window"};
+static const char *const job_name[] = {
+	"tumble",     "hop",         "session",          "tumble changes",   "session changes",
+	"table",      "two stages",  "stateless",        "table read",       "join table",
+	"join as of", "join within", "left join within", "full join within", "join, then window"};
 
 /* Rows of a table in topic "rows": few keys, some deleted, in the time of the input. */
 static void make_rows(const char *dir, uint64_t seed)
@@ -135,14 +133,14 @@ static struct weir_stream *make_join(struct weir_topology *tp, enum job_kind kin
 {
 	char options[512];
 	snprintf(options, sizeof options, "connector=recorded path='%s' topic=rows format=json", in);
-	if (kind == JOB_TABLE_READ || kind == JOB_JOIN_TABLE) {
+	if (kind <= JOB_JOIN_AS_OF) {
 		struct weir_table *tb =
 			weir_table(tp, "rows", "k STRING, name STRING, w BIGINT, ts TIMESTAMP_LTZ(3)", "k", options);
 		tb = weir_table_event_time(tb, "ts", 10);
 		if (kind == JOB_TABLE_READ)
 			return weir_filter(weir_select(weir_to_stream(tb), "k, name, w"), "w > 200");
-		struct weir_stream *st =
-			weir_join_table(source(tp, "src", direct, in, "in"), tb, "j", "k", WEIR_JOIN_LEFT);
+		struct weir_stream *st = (kind == JOB_JOIN_TABLE ? weir_join_table : weir_join_table_as_of)(
+			source(tp, "src", direct, in, "in"), tb, "j", "k", WEIR_JOIN_LEFT);
 		return weir_select(st, "l.k AS k, v, name, w, s");
 	}
 	struct weir_stream *l = weir_key_by(source(tp, "l", direct, in, "in"), "k");

@@ -296,6 +296,55 @@ static void test_an_aggregate_is_a_table_to_join_with(void **state)
 	weir_driver_destroy(j.dr);
 }
 
+/* ---- as of a time ---- */
+
+static struct job as_of(enum weir_join_kind kind, int64_t grace)
+{
+	struct job j = job_begin();
+	struct weir_table *tb = weir_table(j.tp, "t", "k STRING, w BIGINT, ts BIGINT", "k",
+					   "connector=recorded path=x topic=t format=json");
+	tb = weir_table_event_time(tb, "ts", grace);
+	struct weir_stream *st = weir_join_table_as_of(source(&j, "s", grace), tb, "j", "k", kind);
+	st = weir_select(st, "l.v AS v, w");
+	(void)weir_sink(st, "out", "connector=recorded path=x topic=out format=json");
+	conf_set(&j, "slots", "1");
+	return j;
+}
+
+static void push_version(struct job *j, const char *k, int64_t w, int64_t ts)
+{
+	char text[128];
+	snprintf(text, sizeof text, "{\"w\":%" PRId64 ",\"ts\":%" PRId64 "}", w, ts);
+	push(j, "t", k, w < 0 ? NULL : text, ts); /* a delete has the record's time */
+}
+
+static void test_a_row_is_taken_as_of_its_time(void **state)
+{
+	(void)state;
+	struct job j = as_of(WEIR_JOIN_LEFT, 2);
+	job_start(&j);
+	push_version(&j, "a", 5, 5);
+	push_kv(&j, "s", "a", 1, 10);
+	push_version(&j, "a", 12, 12);
+	expect_none(&j);             /* 12 is not more than 10 + 2 */
+	push_version(&j, "a", 9, 9); /* late: into its place */
+	push_version(&j, "a", 10, 10);
+	push_version(&j, "b", 1, 13);
+	expect(&j, "{\"v\":1,\"w\":10}", 10);
+	push_kv(&j, "s", "a", 2, 9);
+	expect(&j, "{\"v\":2,\"w\":9}", 9);
+	push_version(&j, "a", -1, 14);
+	push_kv(&j, "s", "a", 3, 14);
+	push_kv(&j, "s", "a", 4, 13);
+	push_kv(&j, "s", NULL, 5, 13);
+	expect(&j, "{\"v\":5,\"w\":null}", 13);
+	end(&j);
+	expect(&j, "{\"v\":4,\"w\":12}", 13);
+	expect(&j, "{\"v\":3,\"w\":null}", 14);
+	expect_none(&j);
+	weir_driver_destroy(j.dr);
+}
+
 static void test_what_cannot_be_joined(void **state)
 {
 	(void)state;
@@ -523,6 +572,76 @@ static void twin_case(uint64_t seed)
 	weir_driver_destroy(tw.j.dr);
 }
 
+/* A table's history: every version is kept here; pruning in the engine must not be seen. */
+static void as_of_case(uint64_t seed)
+{
+	static struct twin_row version[TWIN_ROWS], row[TWIN_ROWS];
+	int versions = 0, rows = 0;
+	uint64_t rng = seed;
+	struct weir_driver_record r;
+	enum weir_join_kind kind = rng_next(&rng) % 2 ? WEIR_JOIN_LEFT : WEIR_JOIN_INNER;
+	int64_t grace = (int64_t)(rng_next(&rng) % 50), now = 1000, time = INT64_MIN;
+	struct job j = as_of(kind, grace);
+	job_start(&j);
+	for (int i = 0; i <= TWIN_ROWS; i++) {
+		uint64_t x = rng_next(&rng);
+		char name[2] = {(char)('a' + (x >> 8) % 4), 0};
+		int64_t ts = now - (int64_t)((x >> 20) % (uint64_t)(grace + 1));
+		bool last = i == TWIN_ROWS;
+		now += (int64_t)((x >> 40) % 20);
+		if (last) {
+			end(&j);
+		} else if (x % 3 == 0) {
+			row[rows++] = (struct twin_row){.ts = ts, .v = i, .key = name[0]};
+			push_kv(&j, "s", name, i, ts);
+		} else {
+			version[versions++] = (struct twin_row){.ts = ts, .v = x % 7 == 0 ? -1 : i, .key = name[0]};
+			push_version(&j, name, version[versions - 1].v, ts);
+			time = ts > time ? ts : time;
+		}
+		for (;;) {
+			struct twin_row *first = NULL, *of = NULL;
+			for (int k = 0; k < rows; k++)
+				if (!row[k].gone && (last || row[k].ts + grace < time) &&
+				    (!first || earlier(&row[k], first)))
+					first = &row[k];
+			if (!first)
+				break;
+			first->gone = true;
+			for (int k = 0; k < versions; k++)
+				if (version[k].key == first->key && version[k].ts <= first->ts &&
+				    (!of || version[k].ts >= of->ts))
+					of = &version[k];
+			bool there = of && of->v >= 0;
+			char text[64], w[32] = "null";
+			if (!there && kind == WEIR_JOIN_INNER)
+				continue;
+			if (there)
+				snprintf(w, sizeof w, "%" PRId64, of->v);
+			snprintf(text, sizeof text, "{\"v\":%" PRId64 ",\"w\":%s}", first->v, w);
+			if (!weir_driver_pop(j.dr, "out", &r))
+				fail_msg("seed %" PRIu64 ": no result, wanted %s", seed, text);
+			if (strlen(text) != r.value.bytes || memcmp(text, r.value.data, r.value.bytes) != 0)
+				fail_msg("seed %" PRIu64 ": %.*s, wanted %s", seed, (int)r.value.bytes,
+					 (const char *)r.value.data, text);
+		}
+	}
+	assert_false(weir_driver_pop(j.dr, "out", &r));
+	weir_driver_destroy(j.dr);
+}
+
+static void test_a_history_against_a_twin(void **state)
+{
+	(void)state;
+	const char *seed = getenv("WEIR_SIM_SEED"), *cases = getenv("WEIR_SIM_CASES");
+	if (seed) {
+		as_of_case(strtoull(seed, NULL, 10));
+		return;
+	}
+	for (uint64_t i = 1; i <= (cases ? strtoull(cases, NULL, 10) : 100); i++)
+		as_of_case(i);
+}
+
 static void test_two_streams_against_a_twin(void **state)
 {
 	(void)state;
@@ -546,7 +665,9 @@ int main(void)
 		cmocka_unit_test(test_a_table_is_its_latest_rows),
 		cmocka_unit_test(test_a_stream_beside_a_table),
 		cmocka_unit_test(test_an_aggregate_is_a_table_to_join_with),
+		cmocka_unit_test(test_a_row_is_taken_as_of_its_time),
 		cmocka_unit_test(test_what_cannot_be_joined),
+		cmocka_unit_test(test_a_history_against_a_twin),
 		cmocka_unit_test(test_two_streams_against_a_twin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

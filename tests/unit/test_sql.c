@@ -544,6 +544,10 @@ static void test_what_else_a_join_needs(void **state)
 	assert_false(n->join->within);
 	assert_non_null(n->join->residual);
 	done(&c);
+	n = join_of(&c, "SELECT o.ts, u.n FROM orders o JOIN upserted FOR SYSTEM_TIME AS OF o.event_time AS u ON "
+			"o.merchant_id = u.m");
+	assert_true(n->join->versioned);
+	done(&c);
 	n = join_of(&c, "SELECT * FROM upserted u JOIN orders o ON o.merchant_id = u.m");
 	assert_int_equal(n->column_count, 8);
 	done(&c);
@@ -569,6 +573,11 @@ static void test_joins_that_cannot_be(void **state)
 		"SELECT event_time FROM orders o JOIN orders p ON o.order_id = p.order_id AND p.event_time BETWEEN "
 		"o.event_time AND o.event_time",
 		8, "column event_time is ambiguous", "write o.event_time");
+	expect_error("SELECT o.ts FROM orders o JOIN orders FOR SYSTEM_TIME AS OF o.event_time AS p ON o.order_id = "
+		     "p.order_id",
+		     61, "joins a stream with a table on its right", "give the table a PRIMARY KEY");
+	expect_error("SELECT o.ts FROM orders o JOIN upserted FOR SYSTEM_TIME AS OF o.ts AS u ON o.merchant_id = u.m",
+		     62, "takes the time attribute of the left side", "name the stream's time attribute");
 	expect_error("INSERT INTO appended SELECT m, n FROM upserted", 13, "sink appended only appends",
 		     "give the sink a PRIMARY KEY");
 }
@@ -578,12 +587,10 @@ static void test_not_supported_yet(void **state)
 	(void)state;
 	expect_error("SELECT ts FROM orders, shown", 22, "not supported yet: joins without ON", "write JOIN");
 	expect_error("SELECT ts FROM orders CROSS JOIN shown", 23, "not supported yet: joins without ON", "write JOIN");
-	expect_error("SELECT o.ts FROM orders o JOIN upserted FOR SYSTEM_TIME AS OF o.event_time AS u ON o.merchant_id "
-		     "= u.m",
-		     41, "not supported yet: joins with FOR SYSTEM_TIME AS OF", "leave it out");
 	expect_error("SELECT a.n FROM upserted a JOIN upserted b ON a.m = b.m", 28,
 		     "not supported yet: joins of two tables", "");
-	expect_error("SELECT ts FROM orders FOR SYSTEM_TIME AS OF ts", 23, "FOR SYSTEM_TIME", "leave it out");
+	expect_error("SELECT ts FROM orders FOR SYSTEM_TIME AS OF ts", 45, "belongs to the right side of a join",
+		     "write a JOIN t");
 	expect_error("SELECT COUNT(*) OVER (ORDER BY ts) FROM orders", 17, "not supported yet: OVER windows", "");
 	expect_error("SELECT ts FROM orders ORDER BY ts", 23, "not supported yet: ORDER", "");
 	expect_error("SELECT ts FROM orders LIMIT 5", 23, "not supported yet: LIMIT", "");

@@ -280,6 +280,36 @@ static enum weir_err check_sides(struct weir_sql *sq, const struct sql_join *jn,
 	return WEIR_OK;
 }
 
+/* FOR SYSTEM_TIME AS OF the left side's time attribute. A table that is read has its history; what a GROUP BY makes is
+ * taken as it stands at the row's turn. */
+static enum weir_err take_as_of(struct condition *cd, const struct weir_scope *scope)
+{
+	struct weir_sql *sq = cd->sq;
+	const struct weir_ast *as_of = cd->jn->right.as_of;
+	const struct weir_expr *e = NULL;
+	const struct weir_node *l = cd->side[0]->node, *r = cd->side[1]->node;
+	uint32_t column = 0;
+	int64_t ms = 0;
+	struct weir_scope left = *scope;
+	if (as_of == NULL)
+		return WEIR_OK;
+	if (!r->is_table || l->is_table)
+		return sql_error(sq, as_of->at, "give the table a PRIMARY KEY (...) NOT ENFORCED",
+				 "FOR SYSTEM_TIME AS OF joins a stream with a table on its right");
+	left.count = cd->left_count;
+	enum weir_err err = sql_bind(sq, &left, as_of, &e);
+	if (err != WEIR_OK)
+		return err;
+	if (!time_term(cd, e, &column, &ms) || ms != 0 || column >= cd->left_count)
+		return sql_error(sq, as_of->at, "name the stream's time attribute, of its WATERMARK FOR",
+				 "FOR SYSTEM_TIME AS OF takes the time attribute of the left side");
+	while (r->kind == WEIR_NODE_FILTER || r->kind == WEIR_NODE_PROJECT)
+		r = r->inputs[0];
+	cd->spec.versioned = r->kind == WEIR_NODE_SOURCE;
+	cd->spec.time[0] = cd->spec.versioned ? (int32_t)column : -1;
+	return WEIR_OK;
+}
+
 static enum weir_err build(struct condition *cd, const char *const *qualifiers, struct sql_rel *rel)
 {
 	struct weir_sql *sq = cd->sq;
@@ -328,6 +358,8 @@ enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, s
 	} else {
 		err = take_using(&cd, &scope);
 	}
+	if (err == WEIR_OK)
+		err = take_as_of(&cd, &scope);
 	if (err == WEIR_OK)
 		err = check_condition(&cd);
 	if (err == WEIR_OK)

@@ -285,6 +285,16 @@ static enum weir_err check_after_from(struct weir_sql *sq)
 	return WEIR_OK;
 }
 
+/* FOR SYSTEM_TIME AS OF expression. */
+static enum weir_err parse_as_of(struct weir_sql *sq, struct sql_from *f)
+{
+	sq->ts.next += 2;
+	enum weir_err err = expect(sq, "AS");
+	if (err == WEIR_OK)
+		err = expect(sq, "OF");
+	return err == WEIR_OK ? parse_expr(sq, &f->as_of) : err;
+}
+
 static enum weir_err parse_from(struct weir_sql *sq, struct sql_from *f)
 {
 	enum weir_err err;
@@ -318,10 +328,7 @@ static enum weir_err parse_from(struct weir_sql *sq, struct sql_from *f)
 	if (err == WEIR_OK)
 		err = check_after_from(sq);
 	if (err == WEIR_OK && is(sq, "FOR") && weir_token_is_at(&sq->ts, 1, "SYSTEM_TIME"))
-		err = sql_error(sq, sq->ts.next,
-				"leave it out: a row of the stream meets the table as it stands at "
-				"its turn by time",
-				"not supported yet: joins with FOR SYSTEM_TIME AS OF");
+		err = parse_as_of(sq, f);
 	if (err == WEIR_OK)
 		err = parse_alias(sq, f);
 	return err == WEIR_OK ? check_after_from(sq) : err;
@@ -459,6 +466,9 @@ static enum weir_err parse_select(struct weir_sql *sq, struct sql_query *q)
 	err = expect(sq, "FROM");
 	if (err == WEIR_OK)
 		err = parse_from(sq, &q->from);
+	if (err == WEIR_OK && q->from.as_of != NULL)
+		err = sql_error(sq, q->from.as_of->at, "write a JOIN t FOR SYSTEM_TIME AS OF a.time ON a.k = t.k",
+				"FOR SYSTEM_TIME AS OF belongs to the right side of a join");
 	if (err == WEIR_OK)
 		err = parse_joins(sq, q);
 	if (err == WEIR_OK && accept(sq, "WHERE"))

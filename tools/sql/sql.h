@@ -19,6 +19,7 @@ struct sql_from {
 	const char *alias;
 	const char **names; /* AS t (a, b) */
 	uint32_t name_count;
+	struct weir_ast *as_of; /* FOR SYSTEM_TIME AS OF; NULL: none */
 	/* A window TVF around it. */
 	struct weir_window_spec window; /* kind NONE: none */
 	uint32_t window_at;

@@ -1,0 +1,20 @@
+/* versions.h: a table with its history, for joins as of a time: the versions of a key hang together in one generation,
+ * newest first (of equal times the later arrival first), as the records of a join buffer do:
+ *
+ *   index[key] -> version --older--> version ...        row: int64 time | u8 1: deleted | packed columns (row.h)
+ *
+ * Rows of the stream wait in generations by time (join_state.h, side 0) until the table's time has passed theirs.
+ * @thread worker (the slot's owner) */
+#ifndef WEIR_STATE_VERSIONS_H
+#define WEIR_STATE_VERSIONS_H
+
+#include "hotpath/state/join_state.h"
+
+/* The key's row from r->time on, or, deletes, that there is none. Versions that no row at or after `low` would find go:
+ * WEIR_TIME_UNSET keeps all. */
+void weir_versions_put(struct weir_slot *sl, const struct weir_join_row *r, bool deletes, int64_t low);
+/* The key's row at time; false if there was none. Valid until the table changes. */
+bool weir_versions_find(const struct weir_slot *sl, const struct weir_join_row *r, int64_t time,
+			struct weir_join_row *out);
+
+#endif
