@@ -149,8 +149,7 @@ static enum weir_err open_handle(struct weir_txn *tx, struct weir_diag **dg)
 	tx->open = false;
 	tx->refused = 0;
 	tx->last_known = false;
-	return weir_kafka_client_create_producer(&tx->pr.kc, tx->conf.cf, extra, forced, on_delivery, tx, tx->conf.log,
-						 dg);
+	return weir_producer_open(&tx->pr, tx->conf.cf, extra, forced, on_delivery, tx, tx->conf.log, dg);
 }
 
 static void close_handle(struct weir_txn *tx)
