@@ -577,7 +577,7 @@ static void test_joins_that_cannot_be(void **state)
 		     "p.order_id",
 		     61, "joins a stream with a table on its right", "give the table a PRIMARY KEY");
 	expect_error("SELECT o.ts FROM orders o JOIN upserted FOR SYSTEM_TIME AS OF o.ts AS u ON o.merchant_id = u.m",
-		     62, "takes the time attribute of the left side", "name the stream's time attribute");
+		     63, "takes the time attribute of the left side", "name the stream's time attribute");
 	expect_error("INSERT INTO appended SELECT m, n FROM upserted", 13, "sink appended only appends",
 		     "give the sink a PRIMARY KEY");
 }
