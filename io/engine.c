@@ -27,7 +27,9 @@ struct weir_engine {
 	struct weir_core core;
 	_Atomic int stops;       /* how often weir_engine_stop was called */
 	_Atomic bool stop_asked; /* the same, for waits on brokers */
-	_Atomic bool abort;      /* threads of this session leave at once */
+	_Atomic bool pause_asked;
+	bool paused;        /* what the input was told last */
+	_Atomic bool abort; /* threads of this session leave at once */
 	_Atomic bool snap_failed;
 	struct weir_diag *snap_diag; /* @writer snap, read after join */
 	enum weir_err snap_err;
@@ -167,6 +169,18 @@ void weir_engine_stop(struct weir_engine *en)
 	if (fd) {
 		int saved = errno;
 		weir_feed_stop(fd);
+		weir_park_wake(weir_feed_park(fd));
+		errno = saved;
+	}
+}
+
+void weir_engine_pause(struct weir_engine *en, int paused)
+{
+	atomic_store_explicit(&en->pause_asked, paused != 0, memory_order_relaxed);
+	struct weir_feed *fd = atomic_load_explicit(&en->feed, memory_order_acquire);
+	if (fd) {
+		int saved = errno;
+		weir_feed_pause(fd, paused != 0);
 		weir_park_wake(weir_feed_park(fd));
 		errno = saved;
 	}
@@ -340,6 +354,18 @@ static enum weir_err follow_group(struct weir_engine *en, int64_t *serve_us, str
 	return WEIR_OK;
 }
 
+/* Says a pause or its end, and lets the consumer fetch no more than is there already. */
+static void follow_pause(struct weir_engine *en)
+{
+	bool paused = atomic_load_explicit(&en->pause_asked, memory_order_relaxed);
+	if (paused == en->paused)
+		return;
+	en->paused = paused;
+	if (en->core.input)
+		weir_kafka_input_pause(en->core.input, paused);
+	weir_core_log(&en->core, 5, paused ? "paused: nothing more is read until it is resumed" : "resumed");
+}
+
 static enum weir_err io_loop(struct weir_engine *en, struct weir_diag **dg)
 {
 	struct weir_feed *fd = en->core.feed;
@@ -353,6 +379,7 @@ static enum weir_err io_loop(struct weir_engine *en, struct weir_diag **dg)
 		if (aborted(en))
 			return weir_diag_set(dg, WEIR_E_STOPPED,
 					     "stopped by a second signal: what was not committed is given up");
+		follow_pause(en);
 		enum weir_err err = en->core.input ? follow_group(en, &serve_us, dg) : WEIR_OK;
 		if (err == WEIR_OK)
 			err = weir_feed_step(fd, &moved, &wait_ms, dg);
@@ -389,6 +416,7 @@ static enum weir_err run_session(struct weir_engine *en, struct weir_diag **dg)
 	atomic_store_explicit(&en->feed, co->feed, memory_order_release);
 	if (atomic_load_explicit(&en->stop_asked, memory_order_relaxed))
 		weir_feed_stop(co->feed); /* asked before there was a feed */
+	weir_feed_pause(co->feed, atomic_load_explicit(&en->pause_asked, memory_order_relaxed));
 	enum weir_err err = start_threads(en, dg);
 	if (err == WEIR_OK) {
 		weir_reader_register(); /* io routes batches by the slot map */

@@ -71,6 +71,7 @@ struct weir_feed {
 	bool asked_barrier, asked_last, asked_close;
 	/* the end */
 	_Atomic bool stop;
+	_Atomic bool paused;
 	bool last_sent;
 	bool memory_stop;
 	uint32_t points_out;
@@ -584,6 +585,10 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 		*wait_ms = (int)(fd->cf.emit_ms < 50 ? fd->cf.emit_ms : 50);
 	if (due || (fd->asked_last && fd->part_count == 0))
 		return WEIR_OK;
+	/* Stopping lifts a pause on a bounded recording: it goes on to its order point. */
+	if (atomic_load_explicit(&fd->paused, memory_order_relaxed) &&
+	    !atomic_load_explicit(&fd->stop, memory_order_relaxed))
+		return WEIR_OK;
 	if (!rate_allows(fd, wait_ms))
 		return WEIR_OK;
 	if (!fd->current) {
@@ -631,6 +636,11 @@ void weir_feed_stop(struct weir_feed *fd)
 bool weir_feed_full(const struct weir_feed *fd)
 {
 	return fd->full;
+}
+
+void weir_feed_pause(struct weir_feed *fd, bool paused)
+{
+	atomic_store_explicit(&fd->paused, paused, memory_order_relaxed);
 }
 
 bool weir_feed_done(const struct weir_feed *fd)

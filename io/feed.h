@@ -47,6 +47,8 @@ WEIR_MUST_CHECK enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, 
 void weir_feed_stop(struct weir_feed *fd);
 /* The last step could not hand over: a worker has as many inputs as it may have. No use in spinning. */
 bool weir_feed_full(const struct weir_feed *fd);
+/* Takes no further records while paused; order points, commits and the group go on. @thread any, async-signal-safe */
+void weir_feed_pause(struct weir_feed *fd, bool paused);
 /* The last order point is written (and committed), and every input has come back. */
 bool weir_feed_done(const struct weir_feed *fd);
 /* An order point now, for the driver: advance moves every partition's time (WEIR_TIME_UNSET: not); last ends the run.

@@ -61,6 +61,9 @@ WEIR_API WEIR_MUST_CHECK enum weir_err weir_engine_run(struct weir_engine *en, s
 /* Asks run to finish: bounded input goes on to the next order point, live input makes one at once; then commit and
  * return. A second call skips the order point: what is not committed is given up. @thread any, async-signal-safe */
 WEIR_API void weir_engine_stop(struct weir_engine *en);
+/* Pauses or resumes reading: nothing more is taken from the inputs, what was taken is finished and committed, and a
+ * member stays in its consumer group. @thread any, async-signal-safe */
+WEIR_API void weir_engine_pause(struct weir_engine *en, int paused);
 /* NULL is fine. Not while weir_engine_run is inside. */
 WEIR_API void weir_engine_destroy(struct weir_engine *en);
 

@@ -3,7 +3,7 @@
 # guarantee, killed and restarted, shared by instances that come, go and crash, through a broker that stops; the group
 # as Kafka's own tools see it.
 #   kafka_job.sh [--full] [--seed N] [--only SECTION]     --full: 200 kills instead of 20; sections: calm kill shared topic
-#                                        frozen away live wrong; prints `ok NAME` or `not ok NAME` lines, or
+#                                        frozen away live reset wrong; prints `ok NAME` or `not ok NAME` lines, or
 #                                        `skipped: why`
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -193,7 +193,7 @@ if wants shared; then
 	kill -9 $two
 	wait $two 2>/dev/null
 	sleep 1
-	kill -TERM $three
+	kill -TERM $three 2>/dev/null
 	wait $three
 	if timeout 180 "$weir" run "$scratch/$app.sql" -b "$b" -X processing.guarantee=exactly_once -X session.timeout.ms=6000 2>"$scratch/said"; then
 		ok "the last instance runs to the end"
@@ -232,7 +232,7 @@ if wants topic; then
 	instance "${rekeyed[@]}" &
 	three=$!
 	sleep 6
-	kill -TERM $two
+	kill -TERM $two 2>/dev/null
 	wait $two
 	for ((k = 0; k < 900; k++)); do
 		kill -0 $three 2>/dev/null || break
@@ -320,10 +320,51 @@ if wants live; then
 	else
 		not_ok "nothing in the derived topic: $(tail -n 3 "$scratch/said" | tr '\n' ' ')"
 	fi
+	lag_is() { # PATTERN: what `weir lag` says of the group's lag, within ten seconds
+		for ((k = 0; k < 50; k++)); do
+			"$weir" lag "$app" -b "$b" --format json 2>/dev/null | jq -r .lag | grep -Eq "^($1)\$" && return 0
+			sleep 0.2
+		done
+		"$weir" lag "$app" -b "$b"
+		return 1
+	}
+	fine "nothing lags" lag_is 0
+	kill -USR2 $pid
+	sleep 1
+	for ((k = 0; k < 20; k++)); do
+		printf 'm-2:{"order_id":"y%d","merchant_id":"m-2","customer_id":"c","amount":1.00,"currency":"EUR","ts":%s000}\n' $k "$(date +%s)"
+	done | kcat -b "$b" -P -t order.placed -K: -p 0
+	fine "lag builds while it is paused" lag_is 20
+	if [ "$("$weir" lag "$app" -b "$b" --format json | jq -r '.partitions // .rows | map(select(.consumer_id != null)) | length' 2>/dev/null)" = $partitions ]; then
+		ok "a paused job stays in its group"
+	else
+		not_ok "a paused job left its group: $("$weir" lag "$app" -b "$b")"
+	fi
+	kill -USR2 $pid
+	fine "and drains when it is resumed" lag_is 0
 	kill -TERM $pid
 	wait $pid
 	code=$?
 	if [ $code = 0 ]; then ok "SIGTERM ends a live job with 0"; else not_ok "SIGTERM ends a live job with $code: $(tail -n 2 "$scratch/said")"; fi
+fi
+
+# ---- starting over ----
+if wants reset; then
+	app=again
+	sql "$scratch/$app.sql" "$app" final "$bounded"
+	expect "a first run" 0 "$records records" timeout 120 "$weir" run "$scratch/$app.sql" -b "$b"
+	once=$("$weir" dump -b "$b" "$app" | wc -l)
+	expect "reset only shows" 0 "would delete topic $app-.*-changelog" "$weir" reset "$app" -b "$b"
+	expect "nothing was changed" 0 'weir reset' timeout 60 "$weir" run "$scratch/$app.sql" -b "$b"
+	expect "reset" 0 "order.placed +0 +[0-9]+ +0" "$weir" reset "$app" -b "$b" --execute
+	expect "and everything comes again" 0 "$records records" timeout 120 "$weir" run "$scratch/$app.sql" -b "$b"
+	if [ "$("$weir" dump -b "$b" "$app" | wc -l)" = $((2 * once)) ]; then ok "twice the rows"; else not_ok "not twice $once rows"; fi
+	expect "a group that somebody moved alone" 0 0 $kafka tool org.apache.kafka.tools.consumer.group.ConsumerGroupCommand \
+		--bootstrap-server "$b" --group "$app" --topic order.placed --reset-offsets --to-earliest --execute
+	expect "is refused by name" 78 "weir reset $app -b" timeout 60 "$weir" run "$scratch/$app.sql" -b "$b"
+	expect "reset to a time" 0 "order.placed" "$weir" reset "$app" -b "$b" --to-datetime 2026-01-01T00:05:00.000 --execute
+	expect "begins there" 0 "applied" timeout 120 "$weir" run "$scratch/$app.sql" -b "$b"
+	expect "an application that is not there" 78 'no group' "$weir" reset no-such -b "$b"
 fi
 
 # ---- what is wrong is said ----

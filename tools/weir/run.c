@@ -73,8 +73,22 @@ static void hand_signals_to(struct weir_engine *en)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* SIGUSR2 pauses, and again resumes. */
+static void on_pause(int number)
+{
+	static volatile sig_atomic_t paused;
+	struct weir_engine *en = running;
+	(void)number;
+	paused = !paused;
+	if (en)
+		weir_engine_pause(en, paused);
+}
+
 static void catch_signals(void)
 {
+	struct sigaction pause_sa = {.sa_handler = on_pause, .sa_flags = SA_RESTART};
+	sigemptyset(&pause_sa.sa_mask);
+	sigaction(SIGUSR2, &pause_sa, NULL);
 	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 	sigemptyset(&sa.sa_mask);
 	sigaction(SIGTERM, &sa, NULL);
@@ -314,6 +328,8 @@ const struct weir_verb weir_verb_run = {
 	.option_count = WEIR_COUNT_OF(run_options),
 	.notes = "Rows of a bare SELECT and of print tables go to stdout, the summary to stderr. SIGTERM or SIGINT: "
 		 "commit at the\n"
-		 "next order point and end with 0; a second one ends at once.\n",
+		 "next order point and end with 0; a second one ends at once. SIGUSR2: pause reading, and again: "
+		 "resume; a "
+		 "member\nstays in its consumer group meanwhile.\n",
 	.run = run_run,
 };
