@@ -134,12 +134,44 @@ static enum weir_err take_properties(struct weir_core *co, const struct weir_tab
 	return err;
 }
 
+/* 'sink.delivery-guarantee' says for the job what nobody said with processing.guarantee: an epoch commits as a whole.
+ */
+static enum weir_err take_guarantee(struct weir_core *co, struct weir_diag **dg)
+{
+	const struct weir_table_def *first = NULL;
+	for (uint32_t i = 0; i < co->plan->sink_count; i++) {
+		const struct weir_table_def *def = co->plan->sinks[i].table;
+		const char *own = def ? def->options.sink_delivery_guarantee : NULL;
+		if (!own || co->plan->sinks[i].repartition >= 0)
+			continue;
+		if (first && strcmp(first->options.sink_delivery_guarantee, own) != 0)
+			return weir_diag_set(
+				dg, WEIR_E_CONF,
+				"'sink.delivery-guarantee' of table %s is %s, of table %s %s: an epoch of a job "
+				"commits as a whole; set one, or processing.guarantee",
+				first->name, first->options.sink_delivery_guarantee, def->name, own);
+		first = first ? first : def;
+	}
+	if (!first || weir_conf_is_set(co->cf, "processing.guarantee"))
+		return WEIR_OK;
+	const char *own = first->options.sink_delivery_guarantee;
+	const char *value = strcmp(own, "exactly-once") == 0 ? "exactly_once"
+			    : strcmp(own, "none") == 0       ? "at_most_once"
+							     : "at_least_once";
+	enum weir_err err =
+		weir_conf_set_from(co->cf, "processing.guarantee", value, WEIR_ORIGIN_DEFAULT, first->name, dg);
+	return err == WEIR_OK ? weir_conf_settings(co->cf, &co->settings, dg) : err;
+}
+
 enum weir_err weir_core_find_brokers(struct weir_core *co, bool *any, struct weir_diag **dg)
 {
 	const struct weir_plan *pl = co->plan;
 	const struct weir_table_def *first = NULL;
 	bool given = co->settings.bootstrap_servers != NULL;
 	*any = false;
+	enum weir_err guaranteed = take_guarantee(co, dg);
+	if (guaranteed != WEIR_OK)
+		return guaranteed;
 	for (uint32_t i = 0; i < pl->scan_count + pl->sink_count; i++) {
 		const struct weir_table_def *def =
 			i < pl->scan_count ? pl->scans[i].table : pl->sinks[i - pl->scan_count].table;
