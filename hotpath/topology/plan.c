@@ -202,8 +202,9 @@ static void load_used(const struct load *ld, bool *used, uint32_t count)
 
 static enum weir_err branch_from(struct planner *p, const struct load *ld, enum weir_branch_from from, uint32_t origin)
 {
-	bool plain = from == WEIR_FROM_SCAN && ld->to == WEIR_TO_STAGE &&
-		     p->stages[ld->target].stage.def.kind == WEIR_STATE_TABLE;
+	/* A plain GROUP BY and a stream's side of a join need a value. */
+	enum weir_state_kind into = ld->to == WEIR_TO_STAGE ? p->stages[ld->target].stage.def.kind : WEIR_STATE_WINDOW;
+	bool valued = from == WEIR_FROM_SCAN && (into == WEIR_STATE_TABLE || (into == WEIR_STATE_JOIN && !ld->table));
 	bool join = from == WEIR_FROM_STAGE && p->stages[origin].stage.def.kind == WEIR_STATE_JOIN;
 	return branch_add(p, (struct weir_plan_branch){.from = from,
 						       .origin = origin,
@@ -215,7 +216,7 @@ static enum weir_err branch_from(struct planner *p, const struct load *ld, enum 
 						       .time = join && ld->to == WEIR_TO_STAGE ? ld->time : NULL,
 						       .side = ld->side,
 						       .table = ld->table,
-						       .reject_null_value = plain});
+						       .reject_null_value = valued});
 }
 
 /* window_end - 1 ms as the time attribute's type. */

@@ -58,7 +58,7 @@ struct weir_plan_scan {
 	const struct weir_type *column_types;
 	const struct weir_expr *time; /* over those columns; NULL: the record's timestamp */
 	bool allow_negative_time;
-	bool reject_null_value; /* some branch needs a value (plain GROUP BY) */
+	bool reject_null_value; /* some branch needs a value (plain GROUP BY, a join) */
 	bool is_table; /* has a PRIMARY KEY: its columns come from the record's key, a null value deletes and has the
 			  record's own timestamp */
 	int32_t repartition; /* reads this repartition topic; -1: an ordinary source */
@@ -146,7 +146,7 @@ struct weir_plan_branch {
 	const struct weir_expr *filter; /* NULL: all rows */
 	uint32_t expr_count; /* TO_STAGE: keys, then aggregate arguments or columns; TO_SINK: the sink's columns */
 	const struct weir_expr *const *exprs;
-	bool reject_null_value;       /* a null value on a stream into a plain GROUP BY */
+	bool reject_null_value;       /* a null value on a stream into a plain GROUP BY or a join */
 	uint32_t side;                /* into a JOIN: which one */
 	bool table;                   /* into a table (ROWS, a side of a JOIN): what the filter drops is deleted */
 	const struct weir_expr *time; /* from a JOIN into a stage: event time of the rows; NULL: their own timestamp */

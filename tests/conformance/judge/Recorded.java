@@ -29,13 +29,13 @@ public final class Recorded {
 		return folder.resolve(topic + "-0").resolve("00000000000000000000.log");
 	}
 
-	/** Appends the records from offset on, in batches whose lengths rnd chooses. */
-	public static void append(Path folder, String topic, long offset, List<Rec> records, Random rnd) throws IOException {
+	/** Appends the records from offset on, in batches of up to most records. */
+	public static void append(Path folder, String topic, long offset, List<Rec> records, int most, Random rnd) throws IOException {
 		Path path = file(folder, topic);
 		Files.createDirectories(path.getParent());
 		try (FileChannel out = FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.APPEND)) {
 			for (int i = 0; i < records.size();) {
-				int n = Math.min(records.size() - i, 1 + rnd.nextInt(8));
+				int n = Math.min(records.size() - i, 1 + rnd.nextInt(most));
 				MemoryRecordsBuilder b = MemoryRecords.builder(ByteBuffer.allocate(4096), RecordBatch.MAGIC_VALUE_V2,
 					Compression.NONE, TimestampType.CREATE_TIME, offset);
 				for (int end = i + n; i < end; i++, offset++) {

@@ -83,6 +83,19 @@ abstract class Case {
 	/** Differences that are meant: both lists may be rewritten before they are compared. */
 	void normalise(List<Row> rows, boolean weir) {}
 
+	/** Records of input in the first of the two runs. */
+	int cut = -1;
+
+	/** The most records of a stored batch. */
+	int batchRecords() {
+		return 8;
+	}
+
+	/** order.point.records, 0: any. */
+	int orderPointRecords() {
+		return 0;
+	}
+
 	boolean timeColumn() {
 		return false;
 	}

@@ -1,6 +1,6 @@
 /* Judge.java: random jobs through weir (runs over recorded topics, cut in two at a random record) and through Kafka Streams'
  * TopologyTestDriver; the rows of each key must be the same in the same order. One JVM for all cases.
- *   Judge [--cases N] [--seed N] [--case K] [--jobs N] [--keep]
+ *   Judge [--cases N] [--seed N] [--case K] [--jobs N] [--kind windows|joins] [--keep]
  * Case K of seed N is the same wherever it runs. Exit: 0 no difference, 1 differences, 2 usage. */
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -58,6 +58,7 @@ public final class Judge {
 			case "--seed" -> seed = Long.parseLong(args[++i]);
 			case "--case" -> only = Integer.parseInt(args[++i]);
 			case "--jobs" -> jobs = Integer.parseInt(args[++i]);
+			case "--kind" -> kind = args[++i];
 			case "--keep" -> keep = true;
 			default -> {
 				System.err.println("Judge: unknown argument " + args[i]);
@@ -91,10 +92,20 @@ public final class Judge {
 
 	static final Map<String, Integer> KINDS = new TreeMap<>();
 
+	/** --kind: cases of one sort alone. */
+	static String kind;
+
+	private static String only(String chosen) {
+		return kind == null ? chosen : kind;
+	}
+
 	static Case make(int number) {
 		Random rnd = new Random(seed * 1_000_003L + number);
 		rnd.nextLong();
-		return new WindowCase(rnd);
+		return switch (only(rnd.nextInt(100) < 45 ? "joins" : "windows")) {
+		case "joins" -> new JoinCase(rnd);
+		default -> new WindowCase(rnd);
+		};
 	}
 
 	/** Null: no difference; else what differs, as text. */
@@ -111,14 +122,16 @@ public final class Judge {
 	private static String differences(int number) throws Exception {
 		Case c = make(number);
 		synchronized (KINDS) {
-			KINDS.merge(c.name.replaceAll(" size.*", ""), 1, Integer::sum);
+			KINDS.merge(c.name.replaceAll(" (size|before).*", ""), 1, Integer::sum);
 		}
 		Path folder = root.resolve("case" + number);
 		Files.createDirectories(folder);
 		Files.writeString(folder.resolve("job.sql"), c.sql());
 		Files.write(folder.resolve("input.txt"), c.input.stream().map(Object::toString).toList());
 		List<Case.Row> want = streams(c, folder);
-		int cut = c.rnd.nextInt(3) == 0 ? c.input.size() : c.rnd.nextInt(c.input.size() + 1);
+		if (c.cut < 0)
+			c.cut = c.rnd.nextInt(3) == 0 ? c.input.size() : c.rnd.nextInt(c.input.size() + 1);
+		int cut = c.cut;
 		String error = weir(c, folder, cut);
 		String text = error;
 		if (error == null) {
@@ -176,14 +189,14 @@ public final class Judge {
 			topics.computeIfAbsent(r.topic, t -> new ArrayList<>());
 		Map<String, Integer> written = new TreeMap<>();
 		String[] command = {"run", "job.sql", "-q", "-X", "end.of.input=keep", "-X", "emit.coalesce=false", "-X",
-			"order.point.records=" + (c.chance(50) ? 65536 : 1 + c.rnd.nextInt(9)), "-X", "slots=" + c.pick(List.of(1, 3, 64)), "-X",
+			"order.point.records=" + (c.orderPointRecords() != 0 ? c.orderPointRecords() : c.chance(50) ? 65536 : 1 + c.rnd.nextInt(9)), "-X", "slots=" + c.pick(List.of(1, 3, 64)), "-X",
 			"commit.interval.records=" + (c.chance(50) ? 0 : 1 + c.rnd.nextInt(9)), "--workers", "" + (1 + c.rnd.nextInt(2))};
 		for (int from = 0, to = cut; ; from = to, to = c.input.size()) {
 			topics.values().forEach(List::clear);
 			for (Case.In r : c.input.subList(from, to))
 				topics.get(r.topic).add(new Recorded.Rec(r.key(), r.value(c.timeColumn()), r.ts));
 			for (var t : topics.entrySet()) {
-				Recorded.append(in, t.getKey(), written.getOrDefault(t.getKey(), 0), t.getValue(), c.rnd);
+				Recorded.append(in, t.getKey(), written.getOrDefault(t.getKey(), 0), t.getValue(), c.batchRecords(), c.rnd);
 				written.merge(t.getKey(), t.getValue().size(), Integer::sum);
 			}
 			Weir.Result r = Weir.run(folder, command);

@@ -1,0 +1,249 @@
+/* JoinCase.java: a join of two streams or of a stream with a table. Which rows meet depends on the order in which the records of
+ * both topics are taken; the harness takes them in weir's order, by time, and gives them to Kafka Streams so. */
+import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.kstream.JoinWindows;
+import org.apache.kafka.streams.kstream.Joined;
+import org.apache.kafka.streams.kstream.KStream;
+import org.apache.kafka.streams.kstream.KTable;
+import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.StreamJoined;
+import org.apache.kafka.streams.kstream.ValueJoiner;
+
+final class JoinCase extends Case {
+	enum Kind { INNER, LEFT, RIGHT, FULL, TABLE_INNER, TABLE_LEFT }
+
+	/** The key of records that close all windows at the end. */
+	private static final String CLOSER = "zz";
+
+	final Kind kind;
+	final long before, after, grace;
+	final boolean timeColumn;
+	/** One record in a batch, an order point behind each: taken by their own times; else merged by the topics' times. */
+	private final boolean single;
+	private final String left, right;
+
+	JoinCase(Random rnd) {
+		super(rnd);
+		kind = pick(List.of(Kind.values()));
+		left = table() ? "stream" : "left";
+		right = table() ? "changes" : "right";
+		long unit = pick(List.of(1L, 1L, 10L, 1000L));
+		before = unit * rnd.nextInt(12);
+		after = unit * rnd.nextInt(12);
+		/* A side's store forgets 1 ms before its time: seen where neither bound nor grace leave room. */
+		long least = Math.min(before, after) == 0 ? 1 : 0;
+		grace = unit * (chance(30) ? least : least + rnd.nextInt(20));
+		timeColumn = chance(50);
+		single = chance(50);
+		fill(unit);
+		name = kind + " before " + before + " after " + after + " grace " + grace + (single ? " single" : "");
+	}
+
+	private boolean table() {
+		return kind == Kind.TABLE_INNER || kind == Kind.TABLE_LEFT;
+	}
+
+	@Override
+	int batchRecords() {
+		return single ? 1 : 8;
+	}
+
+	@Override
+	int orderPointRecords() {
+		return single ? 1 : 65536;
+	}
+
+	@Override
+	boolean timeColumn() {
+		return timeColumn;
+	}
+
+	private List<In> topic(String topic, long unit, long start, int count, int keys, long disorder) {
+		List<In> out = new ArrayList<>();
+		long time = start, step = 1 + rnd.nextInt(5);
+		for (int i = 0; i < count; i++) {
+			In r = new In();
+			r.topic = topic;
+			r.k = chance(5) ? null : chance(3) ? "" : "" + (char) ('a' + rnd.nextInt(keys));
+			r.row = !chance(topic.equals("changes") ? 20 : 5);
+			time += unit * rnd.nextLong(step + 1) + (chance(4) ? unit * 60 : 0);
+			r.ts = Math.max(start, time - unit * rnd.nextLong(disorder + 1));
+			out.add(r);
+		}
+		return out;
+	}
+
+	private void fill(long unit) {
+		int keys = 1 + rnd.nextInt(3);
+		long start = chance(50) ? 0 : 1767225600000L, disorder = chance(30) ? 0 : rnd.nextInt(12);
+		List<In> l = topic(left, unit, start, 1 + rnd.nextInt(40), keys, disorder);
+		List<In> r = topic(right, unit, start, 1 + rnd.nextInt(40), keys, disorder);
+		int cutLeft = rnd.nextInt(l.size() + 1), cutRight = chance(30) ? (cutLeft = l.size()) * 0 + r.size() : rnd.nextInt(r.size() + 1);
+		if (!table()) {
+			close(l, start + unit * 100000);
+			close(r, start + unit * 100000);
+		}
+		bound(l, r, cutLeft, cutRight);
+		merge(l.subList(0, cutLeft), r.subList(0, cutRight));
+		cut = input.size();
+		merge(l.subList(cutLeft, l.size()), r.subList(cutRight, r.size()));
+		for (int i = 0; i < input.size(); i++) {
+			input.get(i).seq = i;
+			input.get(i).v = (long) i;
+		}
+	}
+
+	private void close(List<In> l, long ts) {
+		In r = new In();
+		r.topic = l.isEmpty() ? left : l.get(0).topic;
+		r.k = CLOSER;
+		r.row = true;
+		r.ts = ts;
+		l.add(r);
+	}
+
+	/** How far behind the newest of both topics a record may be: see the README. Records beyond it are moved, in weir's order. */
+	private void bound(List<In> l, List<In> r, int cutLeft, int cutRight) {
+		if (table())
+			return;
+		long most = Math.min(before, after) + grace - 1;
+		if (kind != Kind.INNER)
+			most = Math.min(most, grace);
+		if (most < 0)
+			most = 0;
+		boolean moved = true;
+		while (moved) {
+			input.clear();
+			merge(l.subList(0, cutLeft), r.subList(0, cutRight));
+			merge(l.subList(cutLeft, l.size()), r.subList(cutRight, r.size()));
+			long lead = Long.MIN_VALUE;
+			moved = false;
+			for (In x : input) {
+				if (lead != Long.MIN_VALUE && x.ts < lead - most) {
+					x.ts = lead - most;
+					moved = true;
+					break;
+				}
+				lead = Math.max(lead, x.ts);
+			}
+		}
+		input.clear();
+	}
+
+	/** Single records: the one with the smaller time first. Else the topic's time counts, a record out of order comes right after
+	 * the one before it, which each order point begins anew. On equal times the table, the left stream. */
+	private void merge(List<In> l, List<In> r) {
+		long leftTime = Long.MIN_VALUE, rightTime = Long.MIN_VALUE;
+		int i = 0, j = 0;
+		while (i < l.size() || j < r.size()) {
+			boolean takeLeft = j == r.size();
+			if (i < l.size() && j < r.size()) {
+				long a = single ? l.get(i).ts : Math.max(leftTime, l.get(i).ts), b = single ? r.get(j).ts : Math.max(rightTime, r.get(j).ts);
+				takeLeft = a < b || (a == b && (!table() || single));
+			}
+			In x = takeLeft ? l.get(i++) : r.get(j++);
+			if (takeLeft)
+				leftTime = Math.max(leftTime, x.ts);
+			else
+				rightTime = Math.max(rightTime, x.ts);
+			input.add(x);
+		}
+	}
+
+	@Override
+	String sql() {
+		String time = timeColumn ? "ts BIGINT, at AS TO_TIMESTAMP_LTZ(ts, 3)" : "at TIMESTAMP(3) METADATA FROM 'timestamp' VIRTUAL";
+		String mark = ", WATERMARK FOR at AS at" + (grace == 0 ? "" : " - " + seconds(grace));
+		String with = "WITH ('connector' = 'recorded', 'path' = 'in', 'topic' = '%s', 'value.format' = 'json', 'key.format' = 'raw', 'key.fields' = 'k',"
+			+ " 'value.fields-include' = 'EXCEPT_KEY');\n";
+		StringBuilder q = new StringBuilder("CREATE TABLE l (k STRING, v BIGINT, " + time + mark + ")\n" + String.format(with, left));
+		if (table())
+			q.append("CREATE TABLE r (k STRING, v BIGINT, " + time + mark + ", PRIMARY KEY (k) NOT ENFORCED)\n" + String.format(with, right).replace("'key.fields' = 'k', ", ""));
+		else
+			q.append("CREATE TABLE r (k STRING, v BIGINT, " + time + mark + ")\n" + String.format(with, right));
+		q.append("CREATE TABLE result (k STRING, l BIGINT, r BIGINT)\nWITH ('connector' = 'recorded', 'path' = 'out', 'topic' = 'result',"
+			+ " 'value.format' = 'json', 'key.format' = 'raw', 'key.fields' = 'k', 'value.fields-include' = 'EXCEPT_KEY');\n");
+		q.append("INSERT INTO result SELECT ").append(kind == Kind.FULL || kind == Kind.RIGHT ? "COALESCE(l.k, r.k)" : "l.k").append(", l.v, r.v\n  FROM l ");
+		q.append(switch (kind) {
+		case INNER, TABLE_INNER -> "JOIN";
+		case LEFT, TABLE_LEFT -> "LEFT JOIN";
+		case RIGHT -> "RIGHT JOIN";
+		case FULL -> "FULL OUTER JOIN";
+		}).append(" r ON l.k = r.k");
+		if (!table())
+			q.append(" AND r.at BETWEEN l.at - " + seconds(before) + " AND l.at + " + seconds(after));
+		return q.append(";\n").toString();
+	}
+
+	@Override
+	void build(StreamsBuilder b) {
+		ValueJoiner<String, String, String> both = (x, y) -> x + "|" + y;
+		KStream<String, String> l = stream(b, left), out;
+		if (table()) {
+			KTable<String, String> t = b.table(right, Consumed.with(Serdes.String(), Serdes.String()));
+			Joined<String, String, String> with = Joined.with(Serdes.String(), Serdes.String(), Serdes.String());
+			out = kind == Kind.TABLE_LEFT ? l.leftJoin(t, both, with) : l.join(t, both, with);
+		} else {
+			KStream<String, String> r = stream(b, right);
+			JoinWindows w = JoinWindows.ofTimeDifferenceAndGrace(Duration.ofMillis(Math.max(before, after)), Duration.ofMillis(grace))
+				.before(Duration.ofMillis(before)).after(Duration.ofMillis(after));
+			StreamJoined<String, String, String> with = StreamJoined.with(Serdes.String(), Serdes.String(), Serdes.String());
+			out = switch (kind) {
+			case LEFT -> l.leftJoin(r, both, w, with);
+			case FULL -> l.outerJoin(r, both, w, with);
+			/* a right join is a left join seen from the other side */
+			case RIGHT -> r.leftJoin(l, (y, x) -> x + "|" + y, JoinWindows.ofTimeDifferenceAndGrace(Duration.ofMillis(Math.max(before, after)),
+				Duration.ofMillis(grace)).before(Duration.ofMillis(after)).after(Duration.ofMillis(before)), with);
+			default -> l.join(r, both, w, with);
+			};
+		}
+		out.to("result", Produced.with(Serdes.String(), Serdes.String()));
+	}
+
+	private Row row(byte[] key, String l, String r, long timestamp) {
+		String k = key == null ? "NULL" : "'" + new String(key, StandardCharsets.UTF_8) + "'";
+		boolean alone = !table() && (l.equals("null") || r.equals("null"));
+		return new Row(k + (alone ? " unmatched" : ""), k, k + " @" + timestamp + " " + l + " | " + r, l + " | " + r, false, true);
+	}
+
+	@Override
+	Row weirRow(byte[] key, byte[] value, long timestamp) throws Exception {
+		JsonNode n = JSON.readTree(value);
+		return row(key, n.path("l").asText("null"), n.path("r").asText("null"), timestamp);
+	}
+
+	@Override
+	Row streamsRow(byte[] key, String value, long timestamp) {
+		int bar = value.indexOf('|');
+		return row(key, value.substring(0, bar), value.substring(bar + 1), timestamp);
+	}
+
+	/** When a row without a match leaves depends on when time is looked at: their order does not count. */
+	@Override
+	void normalise(List<Row> rows, boolean weir) {
+		rows.removeIf(r -> r.entry().equals("'" + CLOSER + "'"));
+		/* (time() holds both numbers here.) Kafka Streams may emit a row beside its match: that one is left out. weir must not. */
+		if (!weir && !table()) {
+			Set<String> matched = new HashSet<>();
+			for (Row r : rows)
+				if (!r.group().endsWith(" unmatched"))
+					matched.addAll(List.of(r.time().split(" \\| ")));
+			rows.removeIf(r -> r.group().endsWith(" unmatched")
+				&& List.of(r.time().split(" \\| ")).stream().anyMatch(matched::contains));
+		}
+		List<Row> alone = new ArrayList<>(rows.stream().filter(r -> r.group().endsWith(" unmatched")).toList());
+		rows.removeAll(alone);
+		alone.sort(java.util.Comparator.comparing(Row::text));
+		rows.addAll(alone);
+	}
+}
