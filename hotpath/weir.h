@@ -87,6 +87,10 @@ WEIR_API struct weir_stream *weir_join_table(struct weir_stream *st, struct weir
  * late are put in their place. Of a table of a topic; one made by weir_to_table is taken as it stands. */
 WEIR_API struct weir_stream *weir_join_table_as_of(struct weir_stream *st, struct weir_table *tb,
 						   const char *state_name, const char *on, enum weir_join_kind kind);
+/* Rows of two tables with equal keys (column by column of their keys), as a table of that key: inner, or keeping the
+ * rows of l, r or both. Every change of either side is one of the result. */
+WEIR_API struct weir_table *weir_join_tables(struct weir_table *l, struct weir_table *r, const char *state_name,
+					     enum weir_join_kind kind);
 /* Writes the stream to a topic; columns by name of its own. */
 WEIR_API enum weir_err weir_sink(struct weir_stream *st, const char *name, const char *options);
 

@@ -238,6 +238,12 @@ static bool is_direct(const struct weir_join *jn)
 	return jn->ps->exchange == WEIR_EXCHANGE_DIRECT;
 }
 
+/* A join of two tables: a table itself, by the same key. */
+static bool is_tables(const struct weir_join *jn)
+{
+	return jn->def->sides[0].table && jn->def->sides[1].table;
+}
+
 static int64_t lane_time(const struct weir_join *jn, const struct lane *ln, bool *out)
 {
 	const struct weir_times *tm = jn->w->times;
@@ -639,10 +645,11 @@ static uint64_t put_pair(struct weir_join *jn, struct weir_rows *to, const struc
 			weir_row_set_null(to->cols + at, count, n);
 		at += count;
 	}
-	to->time[n] = !def->within ? (def->sides[0].table ? r : l)->time
-		      : !l         ? r->time
-		      : !r         ? l->time
-				   : weir_max_i64(l->time, r->time);
+	bool stream = def->sides[0].table != def->sides[1].table;
+	to->time[n] = stream ? (def->sides[0].table ? r : l)->time
+		      : !l   ? r->time
+		      : !r   ? l->time
+			     : weir_max_i64(l->time, r->time);
 	to->op[n] = WEIR_OP_INSERT;
 	to->entry[n] = NULL;
 	return bytes;
@@ -683,7 +690,9 @@ static void flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 		if (!tl)
 			continue;
 		size_t at = b->results.bytes;
-		struct weir_tail_done done = weir_tail_stream(tl, cols, &all, r->time, slot, &r->scratch, &b->results);
+		struct weir_tail_done done =
+			is_tables(jn) ? weir_tail_changes(tl, w->slots[jn->stage][slot], r, slot, &b->results)
+				      : weir_tail_stream(tl, cols, &all, r->time, slot, &r->scratch, &b->results);
 		if (done.results) {
 			struct weir_chunk *c = weir_bundle_chunk(b);
 			c->output = w->cf.plan->branches[branch].target;
@@ -698,6 +707,9 @@ static void flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 		}
 		weir_worker_count_errors(w, b, jn->ps->name, done.errors, 0);
 	}
+	for (uint32_t i = 0; i < r->count && is_tables(jn); i++)
+		if (r->entry[i])
+			((struct weir_entry *)r->entry[i])->flags &= (uint8_t)~WEIR_ENTRY_CHANGED;
 	if (jn->fr) {
 		struct weir_fragment *fr = jn->fr;
 		jn->fr = NULL;
@@ -881,6 +893,73 @@ static void prefetch(const struct weir_join *jn, const struct weir_slot *sl)
 	}
 }
 
+/* ---- tables with tables ---- */
+
+/* Whether a key is in the result, by which sides have it. An outer side is one whose rows need no match. */
+static bool is_there(const struct weir_state_def *def, bool l, bool r)
+{
+	return (l && r) || (l && def->sides[0].outer) || (r && def->sides[1].outer);
+}
+
+/* Which sides have h's key: entries and rows. */
+static void look_up(const struct weir_slot *sl, const struct held *h, struct weir_entry *e[2],
+		    struct weir_join_row row[2])
+{
+	for (uint32_t s = 0; s < 2; s++)
+		e[s] = weir_join_table_entry(sl, s, &h->r, &row[s]);
+}
+
+/* An update of either table. The bit that says whether the key's row stands in the result is in the left entry, or in
+ * the right one where there is no left. False: no room, come again. */
+static bool apply_tables(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl, const struct held *h)
+{
+	const struct weir_state_def *def = jn->def;
+	struct weir_entry *e[2];
+	struct weir_join_row row[2];
+	if (!room(jn, b, sl->number))
+		return false;
+	look_up(sl, h, e, row);
+	struct weir_entry *holder = e[0] ? e[0] : e[1];
+	if (holder && (holder->flags & WEIR_ENTRY_CHANGED) != 0) {
+		/* What becomes of its row so far decides what this one is. */
+		flush(jn, b, sl->number);
+		if (!room(jn, b, sl->number))
+			return false;
+	}
+	struct weir_rows *out = jn->out;
+	bool was = is_there(def, e[0] != NULL, e[1] != NULL);
+	bool shown = was && (holder->flags & WEIR_ENTRY_EMITTED) != 0;
+	bool has[2] = {e[0] != NULL, e[1] != NULL};
+	has[h->side] = !h->deletes;
+	bool is = is_there(def, has[0], has[1]);
+	if (shown && !is) {
+		/* The row as it was; the time is that of its end. */
+		jn->out_bytes += put_pair(jn, out, e[0] ? &row[0] : NULL, e[1] ? &row[1] : NULL, true);
+		uint32_t n = out->count - 1;
+		out->op[n] = WEIR_OP_DELETE;
+		out->time[n] = weir_max_i64(h->r.time, e[1 - h->side] ? row[1 - h->side].time : h->r.time);
+	}
+	if (h->deletes)
+		weir_join_table_delete(sl, h->side, &h->r);
+	else
+		weir_join_table_put(sl, h->side, &h->r);
+	sl->records++;
+	jn->w->st->now->applied++;
+	look_up(sl, h, e, row);
+	holder = e[0] ? e[0] : e[1];
+	for (uint32_t s = 0; s < 2; s++)
+		if (e[s])
+			weir_slot_set_emitted(sl, e[s], e[s] == holder && is && (shown || jn->has_stage_branch));
+	if (is) {
+		jn->out_bytes += put_pair(jn, out, e[0] ? &row[0] : NULL, e[1] ? &row[1] : NULL, true);
+		uint32_t n = out->count - 1;
+		out->op[n] = shown ? WEIR_OP_UPDATE : WEIR_OP_INSERT;
+		out->entry[n] = holder;
+		holder->flags |= WEIR_ENTRY_CHANGED;
+	}
+	return true;
+}
+
 /* A row of the table's history, or one that waits for it. False: no room, come again. */
 static bool apply_versioned(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl, const struct held *h)
 {
@@ -926,6 +1005,8 @@ static bool apply(struct weir_join *jn, struct weir_bundle *b, struct weir_slot 
 {
 	if (jn->def->within)
 		return apply_within(jn, b, sl, t->h, t->task);
+	if (is_tables(jn))
+		return apply_tables(jn, b, sl, t->h);
 	return jn->def->versioned ? apply_versioned(jn, b, sl, t->h) : apply_table(jn, b, sl, t->h);
 }
 

@@ -33,15 +33,15 @@ void weir_join_table_delete(struct weir_slot *sl, uint32_t side, const struct we
 		weir_table_remove(g, sl->def, weir_index_entry(*at), at);
 }
 
-bool weir_join_table_find(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
-			  struct weir_join_row *out)
+struct weir_entry *weir_join_table_entry(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
+					 struct weir_join_row *out)
 {
 	const struct weir_gen *g = table_gen(sl, side);
 	uint64_t *free_slot;
 	const uint64_t *at = weir_index_find(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
 	if (at == NULL)
-		return false;
-	const struct weir_entry *e = weir_index_entry(*at);
+		return NULL;
+	struct weir_entry *e = weir_index_entry(*at);
 	const struct weir_text *t = weir_table_text(sl->def, e);
 	*out = (struct weir_join_row){.hash = r->hash,
 				      .time = ((const struct weir_stamped *)(const void *)e)->time,
@@ -49,7 +49,13 @@ bool weir_join_table_find(const struct weir_slot *sl, uint32_t side, const struc
 				      .key_bytes = r->key_bytes,
 				      .row = weir_text_data(&sl->pages, t),
 				      .row_bytes = t->bytes};
-	return true;
+	return e;
+}
+
+bool weir_join_table_find(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
+			  struct weir_join_row *out)
+{
+	return weir_join_table_entry(sl, side, r, out) != NULL;
 }
 
 static void index_prefetch(const struct weir_index *ix, uint64_t hash, bool entry)

@@ -44,6 +44,9 @@ void weir_join_table_delete(struct weir_slot *sl, uint32_t side, const struct we
 /* The key's row; false if there is none. Valid until the table changes. */
 bool weir_join_table_find(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
 			  struct weir_join_row *out);
+/* The key's entry and its row, NULL and untouched if there is none. */
+struct weir_entry *weir_join_table_entry(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
+					 struct weir_join_row *out);
 /* Asks for what a look-up will touch: its index line, or, entry, what that leads to. */
 void weir_join_table_prefetch(const struct weir_slot *sl, uint32_t side, uint64_t hash, bool entry);
 

@@ -993,6 +993,31 @@ struct weir_stream *weir_join_table_as_of(struct weir_stream *st, struct weir_ta
 	return join_table(st, tb, state_name, on, kind, true);
 }
 
+struct weir_table *weir_join_tables(struct weir_table *l, struct weir_table *r, const char *state_name,
+				    enum weir_join_kind kind)
+{
+	struct call c = begin(l->st->tp);
+	const struct weir_node *in[2] = {node_of(l->st), node_of(r->st)};
+	if (is_broken(l->st))
+		return l;
+	struct weir_join_spec spec = {
+		.kind = kind, .key_count = in[0]->table_key_count, .time = {-1, -1}, .grace_ms = -1};
+	if (in[0]->table_key_count != in[1]->table_key_count) {
+		(void)weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_join_tables: keys of %u columns and of %u",
+				    in[0]->table_key_count, in[1]->table_key_count);
+		return table_of(failed(&c, l->st));
+	}
+	for (uint32_t s = 0; s < 2; s++) {
+		const struct weir_expr **keys = weir_mem_take(c.m, (spec.key_count + 1) * sizeof *keys);
+		for (uint32_t k = 0; k < spec.key_count; k++) {
+			const struct weir_column *column = &in[s]->columns[in[s]->table_key[k]];
+			keys[k] = weir_expr_column(c.m, in[s]->table_key[k], &column->type, column->name);
+		}
+		spec.keys[s] = keys;
+	}
+	return table_of(join(&c, l->st, r->st, state_name, &spec));
+}
+
 /* ---- sinks ---- */
 
 enum weir_err weir_sink(struct weir_stream *st, const char *name, const char *options)

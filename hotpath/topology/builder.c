@@ -573,8 +573,10 @@ static bool check_join(struct weir_topology *tp, struct weir_node *const in[2], 
 			return false;
 		}
 	}
-	if (in[0]->is_table && in[1]->is_table) {
-		FAIL(tp, "state '%s': joins of two tables are not supported yet", state_name);
+	bool tables = in[0]->is_table && in[1]->is_table;
+	if (tables && spec->residual != NULL) {
+		FAIL(tp, "state '%s': more than equal keys in an outer join of two tables is not supported yet",
+		     state_name);
 		return false;
 	}
 	bool stream_stream = !in[0]->is_table && !in[1]->is_table;
@@ -590,7 +592,7 @@ static bool check_join(struct weir_topology *tp, struct weir_node *const in[2], 
 			spec->kind == WEIR_JOIN_FULL || spec->kind == (s == 0 ? WEIR_JOIN_LEFT : WEIR_JOIN_RIGHT);
 		if (!in[s]->is_table)
 			continue;
-		if (outer_table) {
+		if (outer_table && !tables) {
 			FAIL(tp,
 			     "state '%s': rows of a table cannot be kept in a join with a stream: keep the "
 			     "stream's (%s JOIN)",
@@ -619,14 +621,23 @@ struct weir_node *weir_build_join(struct weir_topology *tp, struct weir_node *le
 			spec->kind == WEIR_JOIN_FULL || spec->kind == (s == 0 ? WEIR_JOIN_RIGHT : WEIR_JOIN_LEFT);
 		for (uint32_t i = 0; i < in[s]->column_count; i++, c++) {
 			columns[c] = in[s]->columns[i];
-			bool time = !in[s]->is_table && !missing &&
+			bool time = !in[s]->is_table && !missing && !(in[0]->is_table && in[1]->is_table) &&
 				    (columns[c].role == WEIR_ROLE_ROWTIME || columns[c].role == WEIR_ROLE_WINDOW_TIME);
 			columns[c].role = time ? WEIR_ROLE_ROWTIME : WEIR_ROLE_NONE;
 			columns[c].type.not_null = columns[c].type.not_null && !missing;
 		}
 		copy->keys[s] = weir_mem_copy(&tp->m, spec->keys[s], spec->key_count * sizeof(struct weir_expr *));
 	}
-	if (!spec->within) {
+	if (left->is_table && right->is_table) {
+		const struct weir_node *by = spec->kind == WEIR_JOIN_RIGHT ? right : left;
+		uint32_t *key = weir_mem_take(&tp->m, (by->table_key_count + 1) * sizeof *key);
+		for (uint32_t k = 0; k < by->table_key_count; k++)
+			key[k] = by->table_key[k] + (by == right ? left->column_count : 0);
+		n->is_table = true;
+		/* Of a full join either side's may be missing. */
+		n->table_key = spec->kind == WEIR_JOIN_FULL ? NULL : key;
+		n->table_key_count = spec->kind == WEIR_JOIN_FULL ? 0 : by->table_key_count;
+	} else if (!spec->within) {
 		uint32_t stream = left->is_table;
 		if (in[stream]->rowtime >= 0)
 			n->rowtime = in[stream]->rowtime + (stream == 1 ? (int32_t)left->column_count : 0);

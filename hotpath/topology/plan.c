@@ -567,8 +567,9 @@ static enum weir_err join_of(struct planner *p, const struct weir_node *node, ui
 {
 	const struct weir_join_spec *spec = node->join;
 	uint32_t index = 0;
+	/* Of two tables: one bit a row says whether it stands in the result, so each reader gets a state of its own. */
 	for (uint32_t i = 0; i < p->stage_count; i++)
-		if (p->stages[i].node == node) {
+		if (p->stages[i].node == node && (!node->is_table || p->stages[i].busy)) {
 			*out = i;
 			return p->stages[i].busy ? fail(p, "the topology has a cycle at state %s", node->state_name)
 						 : WEIR_OK;

@@ -80,6 +80,7 @@ enum job_kind {
 	JOB_TABLE_READ,
 	JOB_JOIN_TABLE,
 	JOB_JOIN_AS_OF,
+	JOB_JOIN_TABLES,
 	JOB_JOIN_INNER,
 	JOB_JOIN_LEFT,
 	JOB_JOIN_FULL,
@@ -87,17 +88,21 @@ enum job_kind {
 	JOB_COUNT
 };
 
-static const char *const job_name[] = {
-	"tumble",     "hop",         "session",          "tumble changes",   "session changes",
-	"table",      "two stages",  "stateless",        "table read",       "join table",
-	"join as of", "join within", "left join within", "full join within", "join, then window"};
+static const char *const job_name[] = {"tumble",           "hop",
+				       "session",          "tumble changes",
+				       "session changes",  "table",
+				       "two stages",       "stateless",
+				       "table read",       "join table",
+				       "join as of",       "join tables",
+				       "join within",      "left join within",
+				       "full join within", "join, then window"};
 
 /* Rows of a table in topic "rows": few keys, some deleted, in the time of the input. */
-static void make_rows(const char *dir, uint64_t seed)
+static void make_rows(const char *dir, const char *topic, uint64_t seed)
 {
 	struct weir_topic_writer *w;
 	struct weir_diag *dg = NULL;
-	check(weir_topic_writer_open(&w, dir, "rows", SIM_PARTITIONS, WEIR_CODEC_NONE, &dg), dg);
+	check(weir_topic_writer_open(&w, dir, topic, SIM_PARTITIONS, WEIR_CODEC_NONE, &dg), dg);
 	for (int i = 0; i < SIM_RECORDS / 4; i++) {
 		char value[160], key[16];
 		uint64_t r = rng_next(&seed);
@@ -137,6 +142,15 @@ static struct weir_stream *make_join(struct weir_topology *tp, enum job_kind kin
 		struct weir_table *tb =
 			weir_table(tp, "rows", "k STRING, name STRING, w BIGINT, ts TIMESTAMP_LTZ(3)", "k", options);
 		tb = weir_table_event_time(tb, "ts", 10);
+		if (kind == JOB_JOIN_TABLES) {
+			char other[512];
+			snprintf(other, sizeof other, "connector=recorded path='%s' topic=rows2 format=json", in);
+			struct weir_table *l = weir_table(tp, "rows", "k STRING, name STRING, w BIGINT", "k", options);
+			struct weir_table *r = weir_table(tp, "rows2", "k STRING, name STRING, w BIGINT", "k", other);
+			return weir_filter(weir_select(weir_to_stream(weir_join_tables(l, r, "j", WEIR_JOIN_FULL)),
+						       "COALESCE(l.k, r.k) AS k, l.w AS v, r.name AS name, r.w AS w"),
+					   "COALESCE(w, 0) < 800");
+		}
 		if (kind == JOB_TABLE_READ)
 			return weir_filter(weir_select(weir_to_stream(tb), "k, name, w"), "w > 200");
 		struct weir_stream *st = (kind == JOB_JOIN_TABLE ? weir_join_table : weir_join_table_as_of)(
@@ -268,7 +282,8 @@ static void one_case(uint64_t seed)
 	snprintf(out, sizeof out, "%s/out", root);
 	make_input(in, "in", rng_next(&rng));
 	make_input(in, "in2", rng_next(&rng));
-	make_rows(in, rng_next(&rng));
+	make_rows(in, "rows", rng_next(&rng));
+	make_rows(in, "rows2", rng_next(&rng));
 	assert_true(run(kind, direct, in, ref, 1, &rng, UINT64_MAX));
 	uint64_t want = topic_digest(ref, "out", &ref_records);
 	assert_true(ref_records > 0);

@@ -239,14 +239,16 @@ static enum weir_err check_condition(const struct condition *cd)
 	const struct weir_node *l = cd->side[0]->node, *r = cd->side[1]->node;
 	uint32_t at = jn->on != NULL ? jn->on->at : jn->at;
 	uint32_t keys = (uint32_t)(cd->keys[0].bytes / sizeof(struct weir_expr *));
-	if (l->is_table && r->is_table)
-		return sql_error(sq, jn->at, NULL, "not supported yet: joins of two tables");
+	bool tables = l->is_table && r->is_table;
+	if (tables && jn->kind != WEIR_JOIN_INNER && cd->rest != NULL)
+		return sql_error(sq, at, NULL,
+				 "not supported yet: more than equal keys in an outer join of two tables");
 	for (uint32_t s = 0; s < 2; s++) {
 		const struct weir_node *in = cd->side[s]->node;
 		bool kept = jn->kind == WEIR_JOIN_FULL || jn->kind == (s == 0 ? WEIR_JOIN_LEFT : WEIR_JOIN_RIGHT);
 		if (!in->is_table)
 			continue;
-		if (kept)
+		if (kept && !tables)
 			return sql_error(sq, jn->at, "keep the stream's rows: stream LEFT JOIN table",
 					 "rows of a table cannot be kept in a join with a stream");
 		if (in->table_key == NULL)
@@ -332,6 +334,8 @@ static enum weir_err build(struct condition *cd, const char *const *qualifiers, 
 		err = sql_check_built(sq, cd->jn->at);
 	}
 	*rel = (struct sql_rel){.node = node, .column_count = node->column_count, .qualifiers = qualifiers};
+	if (node->is_table)
+		sql_name_table_key(sq, rel);
 	return err;
 }
 

@@ -242,8 +242,7 @@ static enum weir_err compile_view(struct weir_sql *sq, struct sql_table *t, bool
 	return WEIR_OK;
 }
 
-/* A table's key, as group columns are: a sink's key must hold them. */
-static void name_table_key(struct weir_sql *sq, struct sql_rel *rel)
+void sql_name_table_key(struct weir_sql *sq, struct sql_rel *rel)
 {
 	const struct weir_node *n = rel->node;
 	int32_t *group_of = weir_mem_take(sq->m, (rel->column_count + 1) * sizeof *group_of);
@@ -276,7 +275,7 @@ static enum weir_err compile_table(struct weir_sql *sq, const struct sql_from *f
 		*out = (struct sql_rel){.node = weir_build_source(sq->tp, t->def),
 					.column_count = t->def->column_count};
 		err = sql_check_built(sq, f->at);
-		name_table_key(sq, out);
+		sql_name_table_key(sq, out);
 	}
 	out->qualifier = f->table;
 	return err;

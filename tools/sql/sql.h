@@ -190,6 +190,8 @@ enum weir_err sql_bind_condition(struct weir_sql *sq, const struct weir_scope *s
 enum weir_err sql_bind_items(struct weir_sql *sq, const struct sql_query *q, const struct sql_rel *rel,
 			     const struct weir_scope *scope, const char ***names, const struct weir_expr ***exprs,
 			     uint32_t *count);
+/* A table's key, as group columns are: a sink's key must hold them. */
+void sql_name_table_key(struct weir_sql *sq, struct sql_rel *rel);
 /* rel with these columns instead, passing on an open window and group columns. */
 enum weir_err sql_project(struct weir_sql *sq, const struct sql_rel *rel, const char *const *names,
 			  const struct weir_expr *const *exprs, uint32_t count, uint32_t at, struct sql_rel *out);
