@@ -36,6 +36,7 @@ void weir_appender_fini(struct weir_appender *ap)
 		close(ap->fd);
 	weir_builder_fini(&ap->bb);
 	weir_buf_fini(&ap->index);
+	weir_buf_fini(&ap->tail);
 	weir_segs_fini(&ap->ss);
 	free(ap->dir);
 }
@@ -115,14 +116,43 @@ static enum weir_err open_last(struct weir_appender *ap, struct weir_diag **dg)
 	return err;
 }
 
+static enum weir_err file_write(struct weir_appender *ap, const void *data, size_t bytes, uint64_t at,
+				struct weir_diag **dg)
+{
+	int error = weir_sys_write(ap->fd, ap->dir, data, bytes, at);
+	if (error == 0)
+		return WEIR_OK;
+	char *path = last_path(ap, "log");
+	enum weir_err err = weir_sys_failed(dg, "write", path, error);
+	free(path);
+	return err;
+}
+
+/* Writes the first bytes of the tail, which ends at the segment's limit. */
+static enum weir_err tail_write(struct weir_appender *ap, size_t bytes, struct weir_diag **dg)
+{
+	struct weir_buf *tail = &ap->tail;
+	if (bytes == 0)
+		return WEIR_OK;
+	enum weir_err err = file_write(ap, tail->data, bytes, ap->ss.seg[ap->ss.count - 1].limit - tail->bytes, dg);
+	if (err != WEIR_OK)
+		return err;
+	tail->bytes -= bytes;
+	memmove(tail->data, tail->data + bytes, tail->bytes);
+	return WEIR_OK;
+}
+
 /* Closes the segment being written and starts one at offset. */
 static enum weir_err roll(struct weir_appender *ap, int64_t offset, struct weir_diag **dg)
 {
 	if (ap->fd >= 0) {
+		enum weir_err err = tail_write(ap, ap->tail.bytes, dg);
+		if (err != WEIR_OK)
+			return err;
 		index_flush(ap);
 		char *path = last_path(ap, "log");
 		int error = ap->data_dirty ? weir_sys_sync(ap->fd, path) : 0;
-		enum weir_err err = error != 0 ? weir_sys_failed(dg, "sync", path, error) : WEIR_OK;
+		err = error != 0 ? weir_sys_failed(dg, "sync", path, error) : WEIR_OK;
 		free(path);
 		if (err != WEIR_OK)
 			return err;
@@ -136,10 +166,11 @@ static enum weir_err roll(struct weir_appender *ap, int64_t offset, struct weir_
 	return WEIR_OK;
 }
 
-enum weir_err weir_appender_cut(struct weir_appender *ap, struct weir_diag **dg)
+/* Ends the stored batch; all: nothing stays in the tail. */
+static enum weir_err cut(struct weir_appender *ap, bool all, struct weir_diag **dg)
 {
 	if (ap->bb.count == 0)
-		return WEIR_OK;
+		return tail_write(ap, all ? ap->tail.bytes : 0, dg);
 	int64_t base = ap->bb.base_offset, last = ap->bb.last_offset;
 	const uint8_t *data;
 	size_t bytes;
@@ -164,19 +195,23 @@ enum weir_err weir_appender_cut(struct weir_appender *ap, struct weir_diag **dg)
 		if (ap->index.bytes >= 4096)
 			index_flush(ap);
 	}
-	char *path = NULL;
-	int error = weir_sys_write(ap->fd, ap->dir, data, bytes, s->limit);
-	if (error != 0) {
-		path = last_path(ap, "log");
-		err = weir_sys_failed(dg, "write", path, error);
-		free(path);
+	if (ap->by_pieces)
+		weir_buf_put(&ap->tail, data, bytes);
+	else
+		err = file_write(ap, data, bytes, s->limit, dg);
+	if (err != WEIR_OK)
 		return err;
-	}
 	s->limit += bytes;
 	s->next = last + 1;
 	ap->bytes_unindexed += bytes;
 	ap->data_dirty = true;
-	return WEIR_OK;
+	size_t keep = all ? 0 : (size_t)(s->limit % WEIR_PIECE_BYTES); /* what lies behind the last whole piece */
+	return tail_write(ap, ap->tail.bytes > keep ? ap->tail.bytes - keep : 0, dg);
+}
+
+enum weir_err weir_appender_cut(struct weir_appender *ap, struct weir_diag **dg)
+{
+	return cut(ap, true, dg);
 }
 
 enum weir_err weir_appender_put_at(struct weir_appender *ap, int64_t offset, const struct weir_out *r,
@@ -188,7 +223,7 @@ enum weir_err weir_appender_put_at(struct weir_appender *ap, int64_t offset, con
 				     r->key.bytes + r->value.bytes);
 	if (WEIR_UNLIKELY(ap->bb.count != 0 && (weir_builder_bytes(&ap->bb) + bytes > WEIR_STORED_BYTES_TARGET ||
 						offset - ap->bb.base_offset > INT32_MAX))) {
-		enum weir_err err = weir_appender_cut(ap, dg);
+		enum weir_err err = cut(ap, false, dg);
 		if (err != WEIR_OK)
 			return err;
 	}

@@ -46,6 +46,7 @@ static enum weir_err writer_open_part(struct weir_topic_writer *w, const char *p
 			return err;
 	}
 	weir_appender_init(&w->parts[w->part_count++], path, topic, p, &none, next, codec, w->cc);
+	w->parts[p].by_pieces = true;
 	return weir_sys_make_folder(w->parts[p].dir, dg);
 }
 

@@ -14,6 +14,8 @@
 #include "io/recorded/crc32c.h"
 #include "io/recorded/reader.h"
 #include "io/recorded/recorded.h"
+#include "io/recorded/sys.h"
+#include "io/recorded/topic.h"
 #include "tests/support/tmpdir.h"
 
 static void ok_at(int line, enum weir_err err, struct weir_diag **dg)
@@ -772,6 +774,51 @@ static void test_memory_is_reused(void **state)
 	tmpdir_remove(dir);
 }
 
+static void put_many(struct weir_topic_writer *w, int from, int count)
+{
+	struct weir_diag *dg = NULL;
+	static char value[5000];
+	memset(value, 'v', sizeof value);
+	for (int i = from; i < from + count; i++)
+		OK(weir_topic_writer_put(w, 0,
+					 &(struct weir_out){.key = {"k", 1},
+							    .value = {value, (size_t)(i * 7919 % 5000)},
+							    .timestamp = i},
+					 &dg));
+}
+
+/* Batches that fill up leave whole pieces in the file; a cut leaves everything there. */
+static void test_written_in_pieces(void **state)
+{
+	(void)state;
+	struct weir_diag *dg = NULL;
+	struct weir_topic_writer *w;
+	char *dir = tmpdir_make(), *path = weir_path_join(dir, "t-0/00000000000000000000.log");
+	OK(weir_topic_writer_open(&w, dir, "t", 1, WEIR_CODEC_NONE, &dg));
+	put_many(w, 0, 200);
+	int64_t bytes = tmpdir_file_bytes(path);
+	assert_true(bytes > 0 && bytes % WEIR_PIECE_BYTES == 0);
+	OK(weir_topic_writer_cut(w, &dg));
+	int64_t all = tmpdir_file_bytes(path);
+	assert_true(all > bytes && all % WEIR_PIECE_BYTES != 0);
+	struct weir_stream_log *sl = OPEN(dir, "t");
+	enum weir_poll last;
+	const char *lines = drain(sl, 0, &last, &dg);
+	assert_non_null(strstr(lines, "0|199|199|k|"));
+	sl->ops->close(sl);
+	put_many(w, 200, 60);
+	bytes = tmpdir_file_bytes(path);
+	assert_true(bytes > all && bytes % WEIR_PIECE_BYTES == 0);
+	OK(weir_topic_writer_close(w, &dg));
+	assert_true(tmpdir_file_bytes(path) > bytes);
+	sl = OPEN(dir, "t");
+	assert_string_equal(strrchr(offsets_of(drain(sl, 0, &last, &dg)), ' '), " 259");
+	assert_int_equal(last, WEIR_POLL_BOUND);
+	sl->ops->close(sl);
+	free(path);
+	tmpdir_remove(dir);
+}
+
 static int fini_text(void **state)
 {
 	(void)state;
@@ -798,6 +845,7 @@ int main(void)
 		cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_growth_byte_by_byte),
 		cmocka_unit_test(test_memory_is_reused),
+		cmocka_unit_test(test_written_in_pieces),
 	};
 	return cmocka_run_group_tests(tests, NULL, fini_text);
 }
