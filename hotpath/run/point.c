@@ -282,7 +282,16 @@ static void delta_put(struct delta_ctx *dc, uint32_t slot, int kind, uint32_t nu
 	d->bytes = bytes;
 	d->tombstone = body == NULL;
 	if (body)
-		weir_buf_put(&b->deltas, body, bytes);
+		b->deltas.bytes += bytes; /* it was written there: delta_room */
+}
+
+static uint8_t *delta_room(void *ctx, uint32_t bytes)
+{
+	struct weir_buf *deltas = &((struct delta_ctx *)ctx)->b->deltas;
+	size_t pad = (8 - deltas->bytes % 8) % 8;
+	weir_buf_room(deltas, pad + bytes);
+	deltas->bytes += pad;
+	return deltas->data + deltas->bytes;
 }
 
 static void delta_pack(void *ctx, uint32_t slot, uint32_t k, const uint8_t *body, uint32_t bytes)
@@ -306,7 +315,9 @@ static void barrier(struct weir_worker *w, struct weir_bundle *b, uint64_t epoch
 	}
 	for (uint32_t s = 0; s < pl->stage_count; s++) {
 		struct delta_ctx dc = {b, s};
-		struct weir_delta_sink sink = {&dc, w->cf.no_log ? NULL : delta_pack, w->cf.no_log ? NULL : delta_page};
+		const struct weir_delta_sink none = {.ctx = &dc};
+		const struct weir_delta_sink all = {&dc, delta_pack, delta_page, delta_room};
+		const struct weir_delta_sink sink = w->cf.no_log ? none : all;
 		for (uint32_t k = 0; k < pl->stages[s].slot_count; k++) {
 			if (!w->slots[s][k])
 				continue;

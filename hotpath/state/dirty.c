@@ -102,7 +102,8 @@ struct packer {
 	struct weir_slot *sl;
 	const struct weir_delta_sink *sink;
 	uint64_t epoch;
-	uint8_t *body; /* WEIR_PACK_MAX */
+	uint8_t *body; /* WEIR_PACK_MAX: the sink's, or own */
+	uint8_t *own;
 	uint32_t bytes;
 	struct weir_pack_run *run; /* in body */
 	int64_t window;
@@ -112,6 +113,12 @@ struct packer {
 	struct weir_page *page;
 	uint32_t from, to;
 };
+
+/* A new body is written where the sink wants to have it. */
+static void body_begin(struct packer *pk)
+{
+	pk->body = pk->sink->room != NULL ? pk->sink->room(pk->sink->ctx, WEIR_PACK_MAX) : pk->own;
+}
 
 static void pack_flush(struct packer *pk)
 {
@@ -139,6 +146,7 @@ static uint32_t pack_room(struct packer *pk, uint32_t want)
 	    (pk->bytes >= WEIR_PACK_MAX / 2 || pk->bytes + head + 8 > WEIR_PACK_MAX))
 		pack_flush(pk);
 	if (pk->bytes == 0) {
+		body_begin(pk);
 		*(struct weir_pack_head *)(void *)pk->body = (struct weir_pack_head){WEIR_BODY_VERSION, 0, pk->epoch};
 		pk->bytes = sizeof(struct weir_pack_head);
 	}
@@ -313,6 +321,7 @@ static void image_write(struct packer *pk, struct weir_page *p)
 	for (; part < head.parts; part++) {
 		uint32_t from = part * WEIR_IMAGE_PART;
 		uint32_t n = bytes - from < WEIR_IMAGE_PART ? bytes - from : WEIR_IMAGE_PART;
+		body_begin(pk);
 		memcpy(pk->body, &head, sizeof head);
 		if (n != 0)
 			memcpy(pk->body + sizeof head, p->base + WEIR_PAGE_HEAD + from, n);
@@ -408,7 +417,8 @@ bool weir_slot_barrier(struct weir_slot *sl, uint64_t epoch, const struct weir_d
 	packs_retire(sl);
 	struct packer pk = {.sl = sl, .sink = sink, .epoch = epoch};
 	/* Of the arena: a slot need not keep it until the next barrier. */
-	pk.body = weir_arena_take(sl->blocks.ar, WEIR_PACK_MAX, 4096);
+	if (sink->room == NULL)
+		pk.own = weir_arena_take(sl->blocks.ar, WEIR_PACK_MAX, 4096);
 	for (uint32_t i = 0; i < sl->gen_count; i++)
 		pack_gen(&pk, sl->gens[i].g);
 	pack_given(&pk);
@@ -421,7 +431,8 @@ bool weir_slot_barrier(struct weir_slot *sl, uint64_t epoch, const struct weir_d
 	}
 	wrote |= packs_shrink(&pk);
 	wrote |= pages_shrink(&pk);
-	weir_arena_give(sl->blocks.ar, pk.body, WEIR_PACK_MAX, 4096);
+	if (pk.own != NULL)
+		weir_arena_give(sl->blocks.ar, pk.own, WEIR_PACK_MAX, 4096);
 	wrote |= d->meta;
 	d->meta = false;
 	return wrote;

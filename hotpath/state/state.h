@@ -199,9 +199,13 @@ uint64_t weir_slot_dirty_bytes(const struct weir_slot *sl);
 
 struct weir_delta_sink {
 	void *ctx;
-	/* A pack, page image part or tombstone (body NULL) of slot. The body is copied by the callee. */
+	/* A pack, page image part or tombstone (body NULL) of slot. The body is copied by the callee, unless it stands
+	 * where room said. */
 	void (*pack)(void *ctx, uint32_t slot, uint32_t k, const uint8_t *body, uint32_t bytes);
 	void (*page)(void *ctx, uint32_t slot, uint32_t page, uint32_t part, const uint8_t *body, uint32_t bytes);
+	/* NULL, or where the next body of up to bytes is to be written, so that nothing need be copied; aligned to 8.
+	 */
+	uint8_t *(*room)(void *ctx, uint32_t bytes);
 };
 /* To be called at an order point, after weir_slot_close and weir_slot_changes have returned all they had.
  * Writes what changed since the last barrier as packs (8 to 64 KiB, filled window by window), then page images worth as

@@ -721,7 +721,7 @@ static void run_barrier(struct run *ru)
 {
 	run_op(ru, (struct op){.kind = OP_POINT});
 	ru->lg.epoch = ++ru->epoch;
-	struct weir_delta_sink sink = {&ru->lg, log_pack, log_page};
+	struct weir_delta_sink sink = {&ru->lg, log_pack, log_page, NULL};
 	struct marker *mk = &ru->markers[ru->marker_count++];
 	*mk = (struct marker){.epoch = ru->epoch, .op_count = ru->op_count};
 	for (uint32_t s = 0; s < RIG_SLOTS; s++) {

@@ -54,7 +54,7 @@ static void topic_page(void *ctx, uint32_t slot, uint32_t page, uint32_t part, c
 	tp.page_bytes += bytes;
 	tp.page_count++;
 }
-static const struct weir_delta_sink sink = {NULL, topic_pack, topic_page};
+static const struct weir_delta_sink sink = {NULL, topic_pack, topic_page, NULL};
 
 static void topic_clear(void)
 {

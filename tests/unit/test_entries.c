@@ -66,7 +66,7 @@ static void learn(struct dumped *d, const char *layout)
 
 static const char *barrier(struct dumped *d, struct rig *rg)
 {
-	const struct weir_delta_sink sink = {d, dump_pack, dump_page};
+	const struct weir_delta_sink sink = {d, dump_pack, dump_page, NULL};
 	d->out.bytes = 0;
 	for (uint32_t s = 0; s < rg->slot_count; s++)
 		(void)weir_slot_barrier(rg->slots[s], 1, &sink);
@@ -182,7 +182,7 @@ static void test_damaged(void **state)
 			filled = true;
 		}
 		learn(&d, window_layout);
-		const struct weir_delta_sink sink = {&d, dump_pack, dump_page};
+		const struct weir_delta_sink sink = {&d, dump_pack, dump_page, NULL};
 		rig_put(&rg, seed % 7, 205, seed);
 		(void)weir_slot_barrier(rg.slots[0], seed, &sink);
 		assert_true(d.out.bytes != 0);
