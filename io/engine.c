@@ -390,7 +390,8 @@ static enum weir_err io_loop(struct weir_engine *en, struct weir_diag **dg)
 			idle = 0;
 			continue;
 		}
-		if (!weir_feed_full(fd) && !tired(&idle))
+		/* A consumer's queue says when it has something: asking again and again costs more than a sleep. */
+		if (!en->core.input && !weir_feed_full(fd) && !tired(&idle))
 			continue;
 		weir_core_source_warnings(&en->core);
 		weir_park_prepare(pk);
