@@ -192,7 +192,7 @@ struct last_record {
 static enum weir_err find_out(struct log *lg, const struct last_record *last, bool *committed, struct weir_diag **dg)
 {
 	*committed = false;
-	if (lg->spec.input != NULL && lg->offsets != NULL)
+	if (lg->offsets != NULL && lg->offsets->cnt > 0)
 		return group_has_epoch(lg, committed, dg);
 	if (!last->known) /* a record that was not acknowledged is in no committed transaction */
 		return WEIR_OK;

@@ -10,6 +10,9 @@
 
 enum { METADATA_MS = 2000, SETTINGS_MAX = 16, MINUTE_MS = 60000, PAUSE_MS = 100, PAUSE_MS_MAX = 5000 };
 
+const struct weir_kafka_setting weir_producer_queue[3] = {
+	{"queue.buffering.max.messages", "200000"}, {"queue.buffering.max.kbytes", "65536"}, {NULL, NULL}};
+
 /* ---- patience ---- */
 
 bool weir_patience_try(struct weir_patience *pt, uint32_t most)

@@ -32,6 +32,9 @@ bool weir_patience_try(struct weir_patience *pt, uint32_t most);
 /* Waits before a replacement, longer each time; a set stop ends it. */
 void weir_patience_pause(struct weir_patience *pt, const _Atomic bool *stop);
 
+/* How much waits in librdkafka's queue: enough for half a second at full speed, in about 100 MB. */
+extern const struct weir_kafka_setting weir_producer_queue[3];
+
 typedef void weir_on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque);
 
 /* A new handle; connects to nobody. extra, forced as in client.h. */

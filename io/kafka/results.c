@@ -16,6 +16,7 @@ struct weir_results {
 	struct weir_results_conf conf;
 	struct weir_producer pr;
 	uint64_t put, acked; /* of this handle; acked counts what came back as well */
+	uint64_t delivered;  /* of all handles */
 	uint64_t seq;
 	uint64_t given_up, given_up_said;
 	struct weir_frames back;     /* came back unacknowledged, to be sent again */
@@ -64,8 +65,10 @@ static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaqu
 	struct weir_results *rs = weir_kafka_client_user(opaque);
 	(void)rk;
 	rs->acked++;
-	if (m->err == 0)
+	if (m->err == 0) {
+		rs->delivered++;
 		return;
+	}
 	uint32_t topic;
 	if (rs->dropping)
 		return;
@@ -96,8 +99,8 @@ static enum weir_err open_handle(struct weir_results *rs, struct weir_diag **dg)
 		{"transactional.id", NULL}, {"message.timeout.ms", "0"}, {NULL, NULL}};
 	rs->put = rs->acked = 0;
 	rs->broken = false;
-	return weir_producer_open(&rs->pr, rs->conf.cf, NULL, rs->conf.once ? forced : for_ever, on_delivery, rs,
-				  rs->conf.log, dg);
+	return weir_producer_open(&rs->pr, rs->conf.cf, weir_producer_queue, rs->conf.once ? forced : for_ever,
+				  on_delivery, rs, rs->conf.log, dg);
 }
 
 static void close_handle(struct weir_results *rs)
@@ -186,6 +189,37 @@ static enum weir_err offer(struct weir_results *rs, uint32_t topic, uint32_t par
 			       r->key.bytes + r->value.bytes);
 }
 
+struct wait {
+	int64_t end_ms; /* INT64_MAX: no bound */
+	int64_t said_ms;
+	int64_t moved_ms;
+	uint64_t delivered;
+};
+
+static struct wait wait_of(const struct weir_results *rs, int64_t wait_ms)
+{
+	int64_t now = weir_kafka_now_ms();
+	return (struct wait){wait_ms < 0 ? INT64_MAX : now + wait_ms, now, now, rs->delivered};
+}
+
+/* Whether to go on waiting. A stop gives what is moving the time to end. */
+static enum weir_err waits(struct weir_results *rs, struct wait *w, struct weir_diag **dg)
+{
+	int64_t now = weir_kafka_now_ms();
+	if (rs->delivered != w->delivered)
+		w->moved_ms = now;
+	w->delivered = rs->delivered;
+	if (now >= w->end_ms || (stopped(rs) && now - w->moved_ms >= STOP_MS))
+		return weir_diag_set(dg, WEIR_E_STOPPED, "stopped while %llu results were not acknowledged by %s",
+				     (unsigned long long)(rs->put - rs->acked), weir_kafka_client_brokers(rs->pr.kc));
+	if (now - w->said_ms < SAY_MS)
+		return WEIR_OK;
+	w->said_ms = now;
+	weir_kafka_client_say(rs->pr.kc, 4, "still waiting for %s: %llu results are not acknowledged",
+			      weir_kafka_client_brokers(rs->pr.kc), (unsigned long long)(rs->put - rs->acked));
+	return WEIR_OK;
+}
+
 static int compare_frames(const void *a, const void *b)
 {
 	const struct weir_frame *const *x = a, *const *y = b;
@@ -205,27 +239,36 @@ static enum weir_err collect(void *ctx, struct weir_frame *f, struct weir_diag *
 	return WEIR_OK;
 }
 
+/* One record once more. Where the handle breaks again, the rest waits its turn with what has come back. */
+static enum weir_err send_frame(struct weir_results *rs, const struct weir_frame *f, struct wait *w,
+				struct weir_diag **dg)
+{
+	enum weir_err err = WEIR_OK;
+	for (bool full = true; err == WEIR_OK && full;) {
+		if (rs->broken) {
+			struct weir_frame *again = weir_frames_add(&rs->back, f->topic, f->partition, &f->r);
+			again->seq = rs->seq++;
+			return WEIR_OK;
+		}
+		err = offer(rs, f->topic, f->partition, &f->r, RD_KAFKA_MSG_F_COPY, &full, dg);
+		if (err == WEIR_OK && full) {
+			weir_kafka_client_poll(rs->pr.kc, 20);
+			err = waits(rs, w, dg);
+		}
+	}
+	return err;
+}
+
 static enum weir_err send_again(struct weir_results *rs, struct weir_diag **dg)
 {
 	struct weir_frames back = rs->back; /* what comes back meanwhile is collected anew */
 	memset(&rs->back, 0, sizeof rs->back);
 	struct collect c = {.frames = weir_xcalloc(back.count + 1, sizeof *c.frames)};
+	struct wait w = wait_of(rs, -1);
 	enum weir_err err = weir_frames_each(&back, collect, &c, dg);
 	qsort(c.frames, c.count, sizeof *c.frames, compare_frames);
-	for (size_t i = 0; i < c.count && err == WEIR_OK; i++) {
-		const struct weir_frame *f = c.frames[i];
-		bool full = false;
-		do {
-			if (rs->broken) { /* once more: the rest waits its turn with what came back */
-				struct weir_frame *again = weir_frames_add(&rs->back, f->topic, f->partition, &f->r);
-				again->seq = rs->seq++;
-				break;
-			}
-			err = offer(rs, f->topic, f->partition, &f->r, RD_KAFKA_MSG_F_COPY, &full, dg);
-			if (full)
-				weir_kafka_client_poll(rs->pr.kc, 20);
-		} while (err == WEIR_OK && full && !stopped(rs));
-	}
+	for (size_t i = 0; i < c.count && err == WEIR_OK; i++)
+		err = send_frame(rs, c.frames[i], &w, dg);
 	free(c.frames);
 	weir_frames_fini(&back);
 	return err;
@@ -234,7 +277,7 @@ static enum weir_err send_again(struct weir_results *rs, struct weir_diag **dg)
 static enum weir_err replace(struct weir_results *rs, struct weir_diag **dg)
 {
 	enum weir_err err = WEIR_OK;
-	while (rs->broken && err == WEIR_OK && rs->refused == 0 && !stopped(rs)) {
+	while (rs->broken && err == WEIR_OK && rs->refused == 0) {
 		char why[256] = "";
 		rd_kafka_resp_err_t code = rd_kafka_fatal_error(weir_producer_handle(&rs->pr), why, sizeof why);
 		if (code == 0)
@@ -280,37 +323,6 @@ enum weir_err weir_results_poll(struct weir_results *rs, struct weir_diag **dg)
 	return tend(rs, dg);
 }
 
-struct wait {
-	int64_t end_ms; /* INT64_MAX: no bound */
-	int64_t said_ms;
-	int64_t moved_ms;
-	uint64_t acked;
-};
-
-static struct wait wait_of(const struct weir_results *rs, int64_t wait_ms)
-{
-	int64_t now = weir_kafka_now_ms();
-	return (struct wait){wait_ms < 0 ? INT64_MAX : now + wait_ms, now, now, rs->acked};
-}
-
-/* Whether to go on waiting. A stop gives what is moving the time to end. */
-static enum weir_err waits(struct weir_results *rs, struct wait *w, struct weir_diag **dg)
-{
-	int64_t now = weir_kafka_now_ms();
-	if (rs->acked != w->acked)
-		w->moved_ms = now;
-	w->acked = rs->acked;
-	if (now >= w->end_ms || (stopped(rs) && now - w->moved_ms >= STOP_MS))
-		return weir_diag_set(dg, WEIR_E_STOPPED, "stopped while %llu results were not acknowledged by %s",
-				     (unsigned long long)(rs->put - rs->acked), weir_kafka_client_brokers(rs->pr.kc));
-	if (now - w->said_ms < SAY_MS)
-		return WEIR_OK;
-	w->said_ms = now;
-	weir_kafka_client_say(rs->pr.kc, 4, "still waiting for %s: %llu results are not acknowledged",
-			      weir_kafka_client_brokers(rs->pr.kc), (unsigned long long)(rs->put - rs->acked));
-	return WEIR_OK;
-}
-
 /* The queue was full, or the handle broke. */
 static enum weir_err put_slowly(struct weir_results *rs, uint32_t topic, uint32_t partition, const struct weir_out *r,
 				int flags, struct weir_diag **dg)
@@ -345,10 +357,10 @@ enum weir_err weir_results_settle(struct weir_results *rs, int64_t wait_ms, stru
 {
 	struct wait w = wait_of(rs, wait_ms);
 	enum weir_err err = weir_results_poll(rs, dg);
-	while (err == WEIR_OK && rs->acked < rs->put) {
+	while (err == WEIR_OK && (rs->acked < rs->put || rs->broken)) {
 		(void)rd_kafka_flush(weir_producer_handle(&rs->pr), SETTLE_MS);
 		err = tend(rs, dg);
-		if (err == WEIR_OK && rs->acked < rs->put)
+		if (err == WEIR_OK && (rs->acked < rs->put || rs->broken))
 			err = waits(rs, &w, dg);
 	}
 	return err;

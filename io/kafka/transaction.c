@@ -141,7 +141,8 @@ static enum weir_err open_handle(struct weir_txn *tx, struct weir_diag **dg)
 	/* A record may not outlive its transaction, else librdkafka refuses the configuration. */
 	snprintf(timeout, sizeof timeout, "%lld", (long long)tx->conf.timeout_ms);
 	snprintf(message, sizeof message, "%lld", (long long)(tx->conf.timeout_ms - tx->conf.timeout_ms / 10));
-	const struct weir_kafka_setting extra[] = {{"retry.backoff.ms", "10"}, {"linger.ms", "5"}, {NULL, NULL}};
+	const struct weir_kafka_setting extra[] = {
+		weir_producer_queue[0], weir_producer_queue[1], {"retry.backoff.ms", "10"}, {NULL, NULL}};
 	const struct weir_kafka_setting forced[] = {{"transactional.id", tx->id},
 						    {"transaction.timeout.ms", timeout},
 						    {"message.timeout.ms", message},

@@ -140,6 +140,25 @@ static void test_stop_while_away(void **state)
 	stop_while_away(WEIR_AT_LEAST_ONCE, true);
 }
 
+/* A stop ends waits; it is no reason to forget results that came back from a broken handle. */
+static void test_stop_loses_nothing(void **state)
+{
+	(void)state;
+	static const int codes[] = {ERR(INVALID_PRODUCER_EPOCH), ERR(INVALID_TXN_STATE)};
+	for (size_t i = 0; i < WEIR_COUNT_OF(codes); i++) {
+		struct job jb;
+		struct weir_diag *dg = NULL;
+		open_job(&jb, WEIR_AT_LEAST_ONCE, false, true, NULL);
+		assert_int_equal(epoch(&jb, 2 * i + 1, NULL), WEIR_OK);
+		atomic_store(&stop, true);
+		rd_kafka_mock_push_request_errors(mock, PRODUCE, 1, codes[i]);
+		if (epoch(&jb, 2 * i + 2, &dg) != WEIR_OK)
+			fail_msg("%s; %s", weir_diag_text(dg), said);
+		assert_last("out", 2 * i + 2);
+		close_job(&jb);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_init),
@@ -148,6 +167,7 @@ int main(void)
 					   cmocka_unit_test(test_away_at_least_once),
 					   cmocka_unit_test(test_away_exactly_once),
 					   cmocka_unit_test(test_away_at_most_once),
-					   cmocka_unit_test(test_stop_while_away)};
+					   cmocka_unit_test(test_stop_while_away),
+					   cmocka_unit_test(test_stop_loses_nothing)};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
