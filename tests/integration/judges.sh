@@ -4,8 +4,8 @@
 #   judges.sh [--full]
 set -u
 cd "$(dirname "$0")/../conformance" || exit 1
-cases=100 batches=12
-[ "${1:-}" = --full ] && cases=2000 batches=100
+cases=100 batches=12 queries=48
+[ "${1:-}" = --full ] && cases=2000 batches=100 queries=500
 
 # judge NAME COMMAND...
 judge() {
@@ -27,4 +27,4 @@ judge() {
 }
 
 judge "Kafka Streams" kstreams/run --cases "$cases" --seed 1
-judge "Flink" flink/run --expressions "$batches" --seed 1
+judge "Flink" flink/run --expressions "$batches" --queries "$queries" --seed 1

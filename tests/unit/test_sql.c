@@ -265,6 +265,14 @@ static void test_queries_that_compile(void **state)
 	       "BY merchant_id, DESCRIPTOR(event_time), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, "
 	       "merchant_id, order_id;",
 	       NULL);
+	expect("INSERT INTO keyed SELECT window_start, merchant_id, COUNT(*) FROM TABLE(SESSION(TABLE orders PARTITION "
+	       "BY (merchant_id, order_id), DESCRIPTOR(event_time), INTERVAL '1' MINUTE)) GROUP BY window_start, "
+	       "window_end, merchant_id, order_id;",
+	       NULL);
+	expect("INSERT INTO keyed SELECT window_start, merchant_id, COUNT(*) FROM TABLE(SESSION(TABLE orders PARTITION "
+	       "BY (merchant_id), DESCRIPTOR(event_time), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, "
+	       "merchant_id;",
+	       NULL);
 	expect_error("INSERT INTO keyed SELECT window_start, merchant_id, COUNT(*) FROM TABLE(SESSION(TABLE orders,"
 		     " DESCRIPTOR(event_time), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, merchant_id"
 		     " EMIT CHANGES;",

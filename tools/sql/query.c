@@ -105,6 +105,22 @@ static enum weir_err parse_duration(struct weir_sql *sq, const char *what, int64
 	return err;
 }
 
+/* Whether the parenthesis here is all there is up to the next comma: a list, no part of an expression. */
+static bool is_list(const struct weir_sql *sq)
+{
+	uint32_t depth = 0, k = 0;
+	if (!weir_token_is_at(&sq->ts, 0, "("))
+		return false;
+	do {
+		if (weir_token_peek(&sq->ts, k)->kind == WEIR_TOK_END)
+			return false;
+		depth += weir_token_is_at(&sq->ts, k, "(");
+		depth -= weir_token_is_at(&sq->ts, k, ")");
+		k++;
+	} while (depth != 0);
+	return weir_token_is_at(&sq->ts, k, ",");
+}
+
 /* TABLE t [PARTITION BY ...], or a sub-select. */
 static enum weir_err parse_window_data(struct weir_sql *sq, struct sql_from *f)
 {
@@ -128,8 +144,9 @@ static enum weir_err parse_window_data(struct weir_sql *sq, struct sql_from *f)
 	err = expect(sq, "BY");
 	if (err != WEIR_OK)
 		return err;
-	/* A comma may also lead to the next argument of the TVF. */
+	/* PARTITION BY a, b or, as Flink has it, (a, b). A comma may also lead to the next argument of the TVF. */
 	struct weir_buf list = {0};
+	bool bracket = is_list(sq) && accept(sq, "(");
 	do {
 		struct weir_ast *a = NULL;
 		err = parse_expr(sq, &a);
@@ -137,6 +154,8 @@ static enum weir_err parse_window_data(struct weir_sql *sq, struct sql_from *f)
 			weir_buf_put(&list, &a, sizeof a);
 	} while (err == WEIR_OK && is(sq, ",") && !weir_token_is_at(&sq->ts, 1, "DESCRIPTOR") &&
 		 !weir_token_is_at(&sq->ts, 2, "=>") && accept(sq, ","));
+	if (err == WEIR_OK && bracket)
+		err = expect(sq, ")");
 	f->partition_count = (uint32_t)(list.bytes / sizeof *f->partition);
 	f->partition = weir_mem_copy(sq->m, list.data, list.bytes);
 	weir_buf_fini(&list);

@@ -21,12 +21,13 @@ public final class Judge {
 	}
 
 	private static void run(String[] args) throws Exception {
-		int batches = 20, only = -1;
+		int batches = 20, queries = 100, only = -1;
 		long seed = 1;
 		boolean keep = false, verbose = false;
 		for (int i = 0; i < args.length; i++) {
 			switch (args[i]) {
 			case "--expressions" -> batches = Integer.parseInt(args[++i]);
+			case "--queries" -> queries = Integer.parseInt(args[++i]);
 			case "--seed" -> seed = Long.parseLong(args[++i]);
 			case "--case" -> only = Integer.parseInt(args[++i]);
 			case "--try" -> {
@@ -45,20 +46,28 @@ public final class Judge {
 		System.out.println("seed " + seed);
 		Cluster flink = new Cluster();
 		Expressions e = new Expressions(flink, root, seed);
-		for (int k = only < 0 ? 0 : only; k < (only < 0 ? batches : only + 1); k++)
+		for (int k = only < 0 ? 0 : only; k < (only < 0 ? batches : only + 1) && batches > 0; k++)
 			e.batch(k);
+		Queries q = new Queries(flink, root, seed);
+		for (int k = only < 0 ? 0 : only; k < (only < 0 ? queries : only + 1) && queries > 0; k += 8)
+			q.batch(k, only < 0 ? Math.min(8, queries - k) : 1);
 		e.differences.forEach(System.out::println);
+		q.differences.stream().limit(20).forEach(System.out::println);
 		if (verbose) {
 			System.out.println("-- refused by Flink");
 			e.refusedByFlink.forEach((m, n) -> System.out.println("   " + m));
 		}
 		System.out.println("-- refused by weir");
 		e.refused.forEach((m, n) -> System.out.println("   " + n + " " + m));
+		q.refused.forEach((m, n) -> System.out.println("   " + n + " " + m));
+		System.out.println(q.kinds);
 		System.out.println(e.compared + " expressions, " + e.values + " values, " + e.errors + " that fail in Flink, " + e.refusedByFlink.size() + " that it refuses; "
-			+ e.differences.size() + " differ");
-		if (e.differences.isEmpty() && !keep)
+			+ e.differences.size() + " differ. " + q.compared + " queries, " + q.rows + " rows, " + q.refusedByFlink + " that Flink refuses; " + q.differences.size()
+			+ " differ");
+		boolean same = e.differences.isEmpty() && q.differences.isEmpty();
+		if (same && !keep)
 			delete(root);
-		System.exit(e.differences.isEmpty() ? 0 : 1);
+		System.exit(same ? 0 : 1);
 	}
 
 	static void delete(Path folder) throws IOException {

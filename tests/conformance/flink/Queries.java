@@ -1,0 +1,289 @@
+/* Queries.java: random queries (windows, plain GROUP BY, interval joins) over small random inputs, several in one job of Flink, each
+ * in a run of weir of its own; the rows must be the same. Flink gets 1 ms more delay for windows and 2 ms for sessions, since
+ * it closes them so much earlier. */
+import java.math.BigDecimal;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import judge.Weir;
+import org.apache.flink.api.common.typeinfo.TypeInformation;
+import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.api.java.typeutils.RowTypeInfo;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.flink.table.api.Schema;
+import org.apache.flink.table.api.Table;
+import org.apache.flink.types.Row;
+import org.apache.flink.types.RowKind;
+
+final class Queries {
+	private static final String[] NAMES = {"id", "g", "h", "v", "d", "x", "s", "ts"};
+	private static final String[] SQL_TYPES = {"INT", "STRING", "INT", "BIGINT", "DECIMAL(8, 2)", "DOUBLE", "STRING", "BIGINT"};
+	private static final TypeInformation<?>[] INFOS = {Types.INT, Types.STRING, Types.INT, Types.LONG, Types.BIG_DEC, Types.DOUBLE, Types.STRING, Types.LONG};
+	private static final List<String> AGGS = List.of("COUNT(*)", "COUNT(v)", "SUM(v)", "MIN(v)", "MAX(v)", "AVG(v)", "SUM(h)", "AVG(h)", "MIN(h)", "SUM(d)", "AVG(d)", "MIN(d)", "MAX(d)",
+		"SUM(x)", "AVG(x)", "MAX(x)", "MIN(s)", "MAX(s)", "COUNT(DISTINCT v)", "COUNT(DISTINCT s)", "FIRST_VALUE(v)", "LAST_VALUE(v)", "LAST_VALUE(s)", "SUM(v) FILTER (WHERE h > 1)",
+		"COUNT(*) FILTER (WHERE v IS NULL)", "MAX(d) FILTER (WHERE s <> 'a')", "COALESCE(SUM(v), 0) + COUNT(*)", "SUM(v * h)", "SUM(CASE WHEN v > 0 THEN d ELSE 0 END)", "MAX(CHAR_LENGTH(s))",
+		"CAST(AVG(x) AS DECIMAL(12, 4))", "SUM(d) / COUNT(*)", "MAX(v) - MIN(v)", "AVG(CAST(v AS DOUBLE))", "COUNT(DISTINCT h) FILTER (WHERE v > 0)", "SUM(d * 1.5)", "MIN(COALESCE(s, 'zz'))", "UPPER(MAX(s))",
+		"CASE WHEN COUNT(v) = 0 THEN 'none' ELSE MIN(s) END", "MAX(ts)", "SUM(v) > 3", "AVG(d) > AVG(x)");
+	private static final List<String> WHERES = List.of("v > 0", "NOT (v > 0 AND h = 1)", "s IS DISTINCT FROM 'b'", "v IS NOT NULL OR s = 'a'", "x BETWEEN -2 AND 2.25", "s IN ('a', 'c')", "g LIKE 'k%'", "d < v", "h <> 1 OR g IS NULL");
+	private static final List<String> HAVINGS = List.of("COUNT(*) > 1", "SUM(v) > 2", "MAX(d) IS NOT NULL", "MIN(s) = 'a' OR COUNT(v) > 1", "AVG(x) <= 1.5");
+
+	/** One case: its queries (%1$s and %2$s are tables) and inputs. */
+	private static final class Query {
+		String name;
+		String flink;
+		String weir;
+		long delay, extra;
+		boolean table;
+		int keys;
+		List<List<Object[]>> inputs = new ArrayList<>();
+	}
+
+	private final Cluster flink;
+	private final Path root;
+	private final long seed;
+	int compared, rows;
+	final Map<String, Integer> kinds = new TreeMap<>();
+	final List<String> differences = new ArrayList<>();
+	final Map<String, Integer> refused = new TreeMap<>();
+	int refusedByFlink;
+
+	Queries(Cluster flink, Path root, long seed) {
+		this.flink = flink;
+		this.root = root;
+		this.seed = seed;
+	}
+
+	private static <T> T pick(Random rnd, List<T> l) {
+		return l.get(rnd.nextInt(l.size()));
+	}
+
+	private static String interval(long ms) {
+		return "INTERVAL '" + ms / 1000 + "." + String.format("%03d", ms % 1000) + "' SECOND(2, 3)";
+	}
+
+	private static List<Object[]> input(Random rnd, long unit, long disorder, int count) {
+		List<Object[]> out = new ArrayList<>();
+		long time = 1767225600000L + rnd.nextInt(100) * unit, step = 1 + rnd.nextInt(6);
+		int groups = 1 + rnd.nextInt(3);
+		for (int i = 0; i < count; i++) {
+			time += unit * rnd.nextLong(step + 1) + (rnd.nextInt(25) == 0 ? unit * 60 : 0);
+			long back = disorder == 0 ? 0 : unit * rnd.nextLong(disorder * (rnd.nextInt(12) == 0 ? 6 : 1) + 1);
+			out.add(new Object[]{i, rnd.nextInt(10) == 0 ? null : "k" + rnd.nextInt(groups), rnd.nextInt(3), rnd.nextInt(8) == 0 ? null : (long) rnd.nextInt(21) - 8,
+				rnd.nextInt(8) == 0 ? null : BigDecimal.valueOf(rnd.nextInt(2001) - 1000, 2), rnd.nextInt(8) == 0 ? null : (rnd.nextInt(41) - 20) / 4.0,
+				rnd.nextInt(8) == 0 ? null : "" + (char) ('a' + rnd.nextInt(3)), time - back});
+		}
+		return out;
+	}
+
+	private static Query make(Random rnd) {
+		Query q = new Query();
+		long unit = pick(rnd, List.of(1L, 1L, 10L, 1000L));
+		String kind = pick(rnd, List.of("TUMBLE", "HOP", "HOP", "SESSION", "SESSION", "GROUP", "JOIN", "LEFT JOIN", "FULL OUTER JOIN", "RIGHT JOIN"));
+		q.name = kind;
+		if (kind.endsWith("JOIN")) {
+			join(rnd, q, kind, unit);
+			return q;
+		}
+		long n = 1 + rnd.nextInt(8), size = unit * (1 + rnd.nextInt(12));
+		q.delay = rnd.nextInt(3) == 0 ? 0 : unit * rnd.nextInt(20);
+		q.extra = kind.equals("SESSION") ? 2 : 1;
+		q.table = kind.equals("GROUP");
+		List<String> keys = rnd.nextInt(8) == 0 ? new ArrayList<>() : new ArrayList<>(pick(rnd, List.of(List.of("g"), List.of("g"), List.of("h"), List.of("g", "h"), List.of("s", "g"))));
+		if (keys.isEmpty() && q.table)
+			keys.add("g");
+		String tvf = switch (kind) {
+		case "TUMBLE" -> "TABLE(TUMBLE(TABLE %1$s, DESCRIPTOR(et), " + interval(size) + "))";
+		case "HOP" -> "TABLE(HOP(TABLE %1$s, DESCRIPTOR(et), " + interval(size) + ", " + interval(size * n) + "))";
+		case "SESSION" -> "TABLE(SESSION(TABLE %1$s" + (keys.isEmpty() ? "" : " PARTITION BY " + (keys.size() == 1 ? keys.get(0) : "(" + String.join(", ", keys) + ")")) + ", DESCRIPTOR(et), "
+			+ interval(size) + "))";
+		default -> "%1$s";
+		};
+		StringBuilder s = new StringBuilder("SELECT ");
+		List<String> columns = new ArrayList<>(keys);
+		if (!q.table) {
+			columns.add("window_start");
+			columns.add("window_end");
+		}
+		q.keys = columns.size();
+		List<String> groups = List.copyOf(columns);
+		for (int i = 1 + rnd.nextInt(5); i > 0; i--)
+			columns.add(pick(rnd, AGGS));
+		for (int i = 0; i < columns.size(); i++)
+			s.append(i == 0 ? "" : ", ").append(columns.get(i)).append(" AS c").append(i);
+		s.append("\n  FROM ").append(tvf);
+		if (rnd.nextInt(3) == 0)
+			s.append("\n  WHERE ").append(pick(rnd, WHERES).replace("%", "%%"));
+		s.append("\n  GROUP BY ").append(String.join(", ", groups));
+		if (rnd.nextInt(4) == 0)
+			s.append("\n  HAVING ").append(pick(rnd, HAVINGS));
+		q.flink = q.weir = s.toString();
+		q.inputs.add(input(rnd, unit, rnd.nextInt(3) == 0 ? 0 : 1 + rnd.nextInt(12), 1 + rnd.nextInt(50)));
+		return q;
+	}
+
+	/** The two sources interleave as they like: nothing may be late. */
+	private static void join(Random rnd, Query q, String kind, long unit) {
+		long disorder = rnd.nextInt(6), before = unit * rnd.nextInt(12), after = unit * rnd.nextInt(12);
+		q.delay = unit * (disorder * 6 + 1);
+		StringBuilder s = new StringBuilder("SELECT a.id AS c0, b.id AS c1, a.g AS c2, " + pick(rnd, List.of("b.g", "COALESCE(a.h, b.h) + 1", "a.v + b.v", "a.s || b.s", "CASE WHEN b.id IS NULL THEN 'alone' ELSE b.s END"))
+			+ " AS c3\n  FROM %1$s a " + kind + " %2$s b ON a.g = b.g");
+		if (rnd.nextInt(4) == 0)
+			s.append(" AND a.h = b.h");
+		s.append(pick(rnd, List.of(" AND b.et BETWEEN a.et - " + interval(before) + " AND a.et + " + interval(after), " AND a.et >= b.et - " + interval(after) + " AND a.et <= b.et + " + interval(before),
+			" AND b.et > a.et - " + interval(before + 1) + " AND b.et < a.et + " + interval(after + 1))));
+		if (rnd.nextInt(3) == 0)
+			s.append(pick(rnd, List.of(" AND a.v > b.v", " AND a.s <> b.s", " AND (b.v > 0 OR a.v > 0)", " AND a.v > 0", " AND b.s = 'a'")));
+		if (rnd.nextInt(4) == 0)
+			s.append("\n  WHERE ").append(pick(rnd, List.of("a.v IS NULL OR a.v > -3", "b.id IS NULL OR b.v > -3", "COALESCE(a.s, b.s) <> 'b'")));
+		q.flink = q.weir = s.toString();
+		for (int i = 0; i < 2; i++)
+			q.inputs.add(input(rnd, unit, disorder, 1 + rnd.nextInt(30)));
+	}
+
+	private Table table(Query q, int number) {
+		String[] names = new String[2];
+		for (int i = 0; i < q.inputs.size(); i++) {
+			names[i] = "t" + number + (i == 0 ? "" : "r");
+			Schema.Builder schema = Schema.newBuilder();
+			for (int c = 0; c < NAMES.length; c++)
+				schema.column(NAMES[c], SQL_TYPES[c]);
+			schema.columnByExpression("et", "TO_TIMESTAMP_LTZ(ts, 3)").watermark("et", "et - " + interval(q.delay + q.extra));
+			flink.tables.createTemporaryView(names[i], flink.tables.fromDataStream(
+				flink.env.fromData(new RowTypeInfo(INFOS, NAMES), q.inputs.get(i).stream().map(Row::of).toArray(Row[]::new)).setParallelism(1), schema.build()));
+		}
+		return flink.tables.sqlQuery(String.format(q.flink, names[0], names[1]));
+	}
+
+	/** Cases [from, from + count) in one job; one that fails is run alone. */
+	void batch(int from, int count) throws Exception {
+		List<Query> queries = new ArrayList<>();
+		for (int k = from; k < from + count; k++) {
+			Random rnd = new Random(seed * 1_000_003L + k);
+			rnd.nextLong();
+			Query q = make(rnd);
+			queries.add(q);
+		}
+		List<List<Row>> results = new ArrayList<>();
+		flink.begin();
+		try {
+			for (int k = 0; k < count; k++)
+				results.add(flink.collect(table(queries.get(k), k)));
+			flink.run();
+		} catch (Exception | AssertionError e) {
+			results.clear();
+			for (int k = 0; k < count; k++) {
+				flink.begin();
+				try {
+					List<Row> r = flink.collect(table(queries.get(k), k));
+					flink.run();
+					results.add(r);
+				} catch (Exception | AssertionError x) {
+					results.add(null);
+					Throwable c = x;
+					while (c.getCause() != null)
+						c = c.getCause();
+					refused.merge("Flink: " + ("" + c.getMessage()).lines().filter(l -> !l.isBlank()).findFirst().orElse("" + c) , 1, Integer::sum);
+					refusedByFlink++;
+				}
+			}
+		}
+		for (int k = 0; k < count; k++)
+			if (results.get(k) != null)
+				judge(from + k, queries.get(k), results.get(k));
+	}
+
+	private void judge(int number, Query q, List<Row> result) throws Exception {
+		Path folder = root.resolve("query" + number);
+		Files.createDirectories(folder);
+		StringBuilder sql = new StringBuilder();
+		for (int i = 0; i < q.inputs.size(); i++) {
+			sql.append("CREATE TABLE t").append(i).append(" (");
+			for (int c = 0; c < NAMES.length; c++)
+				sql.append(NAMES[c]).append(" ").append(SQL_TYPES[c]).append(", ");
+			sql.append("et AS TO_TIMESTAMP_LTZ(ts, 3), WATERMARK FOR et AS et").append(q.delay == 0 ? "" : " - " + interval(q.delay))
+				.append(") WITH ('connector' = 'filesystem', 'path' = 'rows").append(i).append(".json', 'format' = 'json');\n");
+			StringBuilder text = new StringBuilder();
+			for (Object[] r : q.inputs.get(i)) {
+				ObjectNode o = Expressions.JSON.createObjectNode();
+				for (int c = 0; c < NAMES.length; c++)
+					o.set(NAMES[c], Expressions.JSON.valueToTree(r[c]));
+				text.append(o).append('\n');
+			}
+			Files.writeString(folder.resolve("rows" + i + ".json"), text);
+		}
+		sql.append(String.format(q.weir, "t0", "t1")).append(";\n");
+		Files.writeString(folder.resolve("job.sql"), sql);
+		Weir.Result r = Weir.run(folder, "run", "job.sql", "-X", "emit.coalesce=false", "-X", "order.point.records=" + (number % 2 == 0 ? 65536 : 1 + number % 7));
+		if (r.code() != 0) {
+			refused.merge(r.err().lines().filter(l -> !l.isBlank()).findFirst().orElse("").replaceFirst("^job.sql:[0-9:]* ", ""), 1, Integer::sum);
+			return;
+		}
+		compared++;
+		kinds.merge(q.name, 1, Integer::sum);
+		List<JsonNode> got = new ArrayList<>();
+		for (String line : r.out().split("\n"))
+			if (!line.isEmpty())
+				got.add(Expressions.JSON.readTree(line));
+		String text = q.table ? tables(q, result, got) : rows(result, got);
+		if (text != null)
+			differences.add("query " + number + " of seed " + seed + " (" + q.name + ") in " + folder + "\n" + sql + text);
+	}
+
+	private String rows(List<Row> want, List<JsonNode> got) {
+		List<JsonNode> left = new ArrayList<>(got);
+		List<Row> missing = new ArrayList<>();
+		rows += want.size();
+		for (Row w : want) {
+			JsonNode found = null;
+			for (JsonNode g : left)
+				if (same(w, g)) {
+					found = g;
+					break;
+				}
+			if (found == null)
+				missing.add(w);
+			else
+				left.remove(found);
+		}
+		return missing.isEmpty() && left.isEmpty() ? null : "  only Flink: " + missing + "\n  only weir:  " + left + "\n";
+	}
+
+	private static boolean same(Row w, JsonNode g) {
+		for (int i = 0; i < w.getArity(); i++)
+			if (!Expressions.same(w.getField(i) == null ? "NULL" : w.getField(i), g.get("c" + i)))
+				return false;
+		return true;
+	}
+
+	/** What is left of each group at the end. */
+	private String tables(Query q, List<Row> result, List<JsonNode> lines) {
+		Map<String, Row> want = new HashMap<>();
+		for (Row w : result) {
+			StringBuilder key = new StringBuilder();
+			for (int i = 0; i < q.keys; i++)
+				key.append(w.getField(i)).append('|');
+			if (w.getKind() == RowKind.DELETE || w.getKind() == RowKind.UPDATE_BEFORE)
+				want.remove(key.toString());
+			else
+				want.put(key.toString(), w);
+		}
+		Map<String, JsonNode> got = new HashMap<>();
+		for (JsonNode g : lines) {
+			StringBuilder key = new StringBuilder();
+			for (int i = 0; i < q.keys; i++)
+				key.append(g.get("c" + i).asText()).append('|');
+			if (g.get("op").asText().startsWith("-"))
+				got.remove(key.toString());
+			else
+				got.put(key.toString(), g);
+		}
+		return rows(want.values().stream().sorted(Comparator.comparing(Row::toString)).toList(), new ArrayList<>(got.values()));
+	}
+}
