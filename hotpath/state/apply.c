@@ -39,6 +39,7 @@ WEIR_INLINE void ask_entries(const struct weir_state_def *def, struct weir_probe
 {
 	uint32_t end = weir_def_key_at(def) + 15; /* of an entry whose key has 9 to 16 bytes */
 	struct weir_lanes *ln = &pr->ln;
+#pragma GCC unroll 4
 	for (uint32_t i = from; i < to; i++) {
 		const struct weir_entry *e = weir_index_guess(&ln->gen[i]->ix, pr->hash[i]);
 		ln->entry[i] = (uint8_t *)e;

@@ -56,6 +56,7 @@ static void pick(struct picked *pk, struct picked_store *st, const struct weir_l
 
 static void fold_count(const struct picked *pk, uint32_t at)
 {
+#pragma GCC unroll 4
 	EACH(i, pk)
 	STATE(agg_count, pk, i, at)->n++;
 }
@@ -97,6 +98,7 @@ static void fold_sum(const struct picked *pk, uint32_t at, const struct weir_col
 	if (c->phys == WEIR_PHYS_I64) {
 		/* 2^63 values of 64 bits fit into 128: no overflow to look for. */
 		const int64_t *v = c->i64;
+#pragma GCC unroll 4
 		EACH(i, pk)
 		{
 			struct agg_sum *s = STATE(agg_sum, pk, i, at);

@@ -280,6 +280,7 @@ static void sweep_single(struct sweep *sw, const uint16_t *rows, uint32_t count,
 	sw->out->applied += count;
 	while (count != 0) {
 		uint32_t n = count < WEIR_LANES ? count : WEIR_LANES;
+#pragma GCC unroll 4
 		for (uint32_t i = 0; i < n; i++) {
 			struct weir_slot *sl = sw->slots[sw->in->slot[rows[i]]];
 			weir_probe_set(&sw->pr, i, sw->in, rows[i], slot_gen(sl, start, sw->step), ++sl->records);
