@@ -23,7 +23,7 @@ static enum weir_err branches_create(struct weir_fragment *fr, const struct weir
 		fb->expanded = weir_xcalloc(br->expr_count + 1, sizeof *fb->expanded);
 		fb->rows = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *fb->rows);
 		fb->start = weir_xcalloc(cf->worker_count + 1, sizeof *fb->start);
-		if (br->table)
+		if (br->table || br->retracts)
 			fb->deletes = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *fb->deletes);
 		err = weir_program_create(&fb->project, br->exprs, br->expr_count, dg);
 		if (err == WEIR_OK && br->time)
@@ -491,7 +491,7 @@ uint32_t weir_fragment_run(struct weir_fragment *fr, const struct weir_fragment_
 	}
 	if (br->reject_null_value)
 		reject_null_values(fr, fb, errors);
-	if (fb->deletes)
+	if (br->table)
 		mark_deletes(fr, fb, scan, errors);
 	else if (fb->filter)
 		filtered = weir_program_filter(fb->filter, fr->col_ptrs, &fb->sel, &fr->scratch, errors);
@@ -528,6 +528,8 @@ uint32_t weir_fragment_run(struct weir_fragment *fr, const struct weir_fragment_
 	}
 	k->cols = fb->out + st->key_count;
 	k->deletes = fb->deletes;
+	for (uint32_t r = 0; r < k->count && br->retracts; r++)
+		fb->deletes[r] = fr->rows.op[r] == WEIR_OP_DELETE;
 	group_by_owner(fb, cf->routes, cf->worker_count);
 	return filtered;
 }

@@ -920,6 +920,11 @@ static bool apply_tables(struct weir_join *jn, struct weir_bundle *b, struct wei
 		return false;
 	look_up(sl, h, e, row);
 	struct weir_entry *holder = e[0] ? e[0] : e[1];
+	if (jn->ps->retracts && jn->out->count + 2 > WEIR_BATCH_ROWS) {
+		flush(jn, b, sl->number); /* the row that was and the row that is go together */
+		if (!room(jn, b, sl->number))
+			return false;
+	}
 	if (holder && (holder->flags & WEIR_ENTRY_CHANGED) != 0) {
 		/* What becomes of its row so far decides what this one is. */
 		flush(jn, b, sl->number);
@@ -928,11 +933,11 @@ static bool apply_tables(struct weir_join *jn, struct weir_bundle *b, struct wei
 	}
 	struct weir_rows *out = jn->out;
 	bool was = is_there(def, e[0] != NULL, e[1] != NULL);
-	bool shown = was && (holder->flags & WEIR_ENTRY_EMITTED) != 0;
+	bool shown = was && (jn->ps->retracts || (holder->flags & WEIR_ENTRY_EMITTED) != 0);
 	bool has[2] = {e[0] != NULL, e[1] != NULL};
 	has[h->side] = !h->deletes;
 	bool is = is_there(def, has[0], has[1]);
-	if (shown && !is) {
+	if (shown && (!is || jn->ps->retracts)) {
 		/* The row as it was; the time is that of its end. */
 		jn->out_bytes += put_pair(jn, out, e[0] ? &row[0] : NULL, e[1] ? &row[1] : NULL, true);
 		uint32_t n = out->count - 1;
@@ -949,13 +954,16 @@ static bool apply_tables(struct weir_join *jn, struct weir_bundle *b, struct wei
 	holder = e[0] ? e[0] : e[1];
 	for (uint32_t s = 0; s < 2; s++)
 		if (e[s])
-			weir_slot_set_emitted(sl, e[s], e[s] == holder && is && (shown || jn->has_stage_branch));
+			weir_slot_set_emitted(
+				sl, e[s], e[s] == holder && is && !jn->ps->retracts && (shown || jn->has_stage_branch));
 	if (is) {
 		jn->out_bytes += put_pair(jn, out, e[0] ? &row[0] : NULL, e[1] ? &row[1] : NULL, true);
 		uint32_t n = out->count - 1;
-		out->op[n] = shown ? WEIR_OP_UPDATE : WEIR_OP_INSERT;
-		out->entry[n] = holder;
-		holder->flags |= WEIR_ENTRY_CHANGED;
+		out->op[n] = shown && !jn->ps->retracts ? WEIR_OP_UPDATE : WEIR_OP_INSERT;
+		if (!jn->ps->retracts) {
+			out->entry[n] = holder;
+			holder->flags |= WEIR_ENTRY_CHANGED;
+		}
 	}
 	return true;
 }

@@ -65,6 +65,8 @@ struct weir_lanes {
 /* Sets state_at and state_bytes of each, returns the bytes of all. Zeroed bytes are the empty state of every kind. */
 uint32_t weir_agg_layout(struct weir_agg *aggs, uint32_t count);
 bool weir_agg_has_blob(const struct weir_agg *a);
+/* Whether a value can be taken out again: what an aggregate over a table needs. */
+bool weir_agg_can_retract(const struct weir_agg *a);
 /* Folds lanes [from, from + count) into their entries, aggregate by aggregate. */
 void weir_agg_fold(const struct weir_state_def *def, const struct weir_lanes *ln, uint32_t from, uint32_t count,
 		   const struct weir_col *const *cols);

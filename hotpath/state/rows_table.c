@@ -13,8 +13,8 @@ void weir_table_set(struct weir_gen *g, const struct weir_state_def *def, struct
 
 void weir_table_remove(struct weir_gen *g, const struct weir_state_def *def, struct weir_entry *e, uint64_t *at)
 {
-	struct weir_text *t = weir_table_text(def, e);
-	if (t->ref != 0) {
+	struct weir_text *t = def->side_count != 0 ? weir_table_text(def, e) : NULL;
+	if (t != NULL && t->ref != 0) {
 		struct weir_entry *b = (struct weir_entry *)(void *)weir_ref_get(g->pages, t->ref);
 		weir_gen_kill(g, b, weir_blob_bytes(b));
 		*t = (struct weir_text){0};

@@ -200,7 +200,10 @@ void weir_state_apply(const struct weir_state_def *def, struct weir_slot *const 
 		weir_session_apply(def, slots, in, rows, count, clock, out);
 		break;
 	case WEIR_STATE_TABLE:
-		weir_kv_apply(def, slots, in, rows, count, out);
+		if (def->retracts)
+			weir_retract_apply(def, slots, in, rows, count, out);
+		else
+			weir_kv_apply(def, slots, in, rows, count, out);
 		break;
 	case WEIR_STATE_ROWS:
 		weir_rows_apply(def, slots, in, rows, count, out);
@@ -260,7 +263,7 @@ static void change_release(struct weir_slot *sl)
 		const struct weir_change *c = &list[sl->change_released++];
 		if (!c->is_delete && sl->def->kind == WEIR_STATE_SESSION && sl->def->has_blobs)
 			weir_session_forget(sl, (struct weir_entry *)(void *)weir_ref_get(&sl->pages, c->ref));
-		if (sl->def->kind == WEIR_STATE_ROWS)
+		if (sl->def->kind == WEIR_STATE_ROWS || sl->def->retracts)
 			weir_rows_forget(sl, (struct weir_entry *)(void *)weir_ref_get(&sl->pages, c->ref));
 		weir_page_unpin(&sl->pages, c->ref >> WEIR_REF_SHIFT);
 	}

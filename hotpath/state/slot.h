@@ -172,6 +172,9 @@ bool weir_session_rebuild(struct weir_slot *sl);
 void weir_kv_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
 		   const uint16_t *rows, uint32_t count, struct weir_applied *out);
 
+/* ---- retract.c ---- */
+void weir_retract_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
+			const uint16_t *rows, uint32_t count, struct weir_applied *out);
 /* ---- rows_table.c ---- */
 void weir_rows_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
 		     const uint16_t *rows, uint32_t count, struct weir_applied *out);

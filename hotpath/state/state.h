@@ -45,6 +45,7 @@ struct weir_state_def {
 	uint32_t shared_keys;
 	int64_t grace_ms;
 	bool changes;  /* EMIT CHANGES: entries keep the largest timestamp and a change list */
+	bool retracts; /* TABLE over a table: rows come and go (weir_keyed.deletes); the last aggregate is COUNT(*) */
 	bool time_max; /* task.time=max */
 	uint32_t key_count;
 	const struct weir_type *key_types;
@@ -101,7 +102,8 @@ struct weir_keyed {
 					 */
 	const struct weir_col *const *cols; /* aggregate arguments and filters: aggs[].arg and .filter index these; of
 					       ROWS and JOIN the side's columns */
-	const uint8_t *deletes;             /* ROWS, JOIN: not 0 where the key's row goes; NULL: none does */
+	const uint8_t *deletes; /* ROWS, JOIN: not 0 where the key's row goes; retracts: where a row is taken
+				   out; NULL: none does */
 };
 void weir_key_encode(const struct weir_col *const *key_cols, const struct weir_type *types, uint32_t key_count,
 		     const struct weir_sel *sel, struct weir_scratch *scratch, struct weir_keyed *out);

@@ -109,6 +109,8 @@ enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag *
 			dg, WEIR_E_PLAN,
 			"not supported yet: EMIT CHANGES of sessions that span keys; partition the sessions "
 			"by all group columns, or leave EMIT CHANGES out");
+	WEIR_ASSERT(!def->retracts || (def->kind == WEIR_STATE_TABLE && def->agg_count > 0 &&
+				       def->aggs[def->agg_count - 1].kind == WEIR_AGG_COUNT_STAR));
 	WEIR_ASSERT(!has_table(def) || def->versioned || (def->agg_count == 1 && weir_agg_has_blob(&def->aggs[0])));
 	if (def->kind == WEIR_STATE_TABLE || def->kind == WEIR_STATE_ROWS)
 		def->changes = true; /* a table is what its changes say */
@@ -153,6 +155,8 @@ void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_bu
 		weir_buf_printf(out, " gap=%lld", (long long)def->gap_ms);
 	if (def->shared)
 		weir_buf_printf(out, " shared=%u", def->shared_keys);
+	if (def->retracts)
+		weir_buf_puts(out, " retracts");
 	weir_buf_printf(out, "%s keys(", def->stamped ? " stamped" : "");
 	for (uint32_t i = 0; i < def->key_count; i++)
 		weir_buf_printf(out, "%s%s%s%s", i != 0 ? ", " : "", def->key_texts != NULL ? def->key_texts[i] : "",

@@ -175,6 +175,7 @@ struct load {
 static enum weir_err stage_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
 static enum weir_err join_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
 static enum weir_err rows_of(struct planner *p, const struct weir_node *node, const struct load *ld, uint32_t *out);
+static enum weir_err history_of(struct planner *p, const struct weir_node *node, uint32_t *out);
 
 /* Replaces columns in what ld holds by map. */
 static void substitute(struct planner *p, const struct weir_expr *const *map, uint32_t map_count, struct load *ld)
@@ -215,6 +216,8 @@ static enum weir_err branch_from(struct planner *p, const struct load *ld, enum 
 						       .exprs = ld->exprs,
 						       .time = join && ld->to == WEIR_TO_STAGE ? ld->time : NULL,
 						       .side = ld->side,
+						       .retracts = ld->to == WEIR_TO_STAGE &&
+								   p->stages[ld->target].stage.def.retracts,
 						       .table = ld->table,
 						       .reject_null_value = valued});
 }
@@ -323,6 +326,23 @@ static enum weir_err walk_table(struct planner *p, const struct weir_node *node,
 	return branch_from(p, ld, WEIR_FROM_STAGE, stage);
 }
 
+/* Columns of a JOIN stage, behind its keys, as expressions over node's. */
+static void join_columns(struct planner *p, const struct weir_node *node, uint32_t stage, struct load *ld)
+{
+	const struct weir_plan_stage *st = &p->stages[stage].stage;
+	const struct weir_expr **map = weir_mem_take(p->m, (node->column_count + 1) * sizeof *map);
+	for (uint32_t c = 0; c < node->column_count; c++)
+		map[c] = weir_expr_column(p->m, st->key_count + c, &st->column_types[st->key_count + c],
+					  st->column_names[st->key_count + c]);
+	substitute(p, map, node->column_count, ld);
+}
+
+/* Whether what ld goes to takes rows out again. */
+static bool wants_retractions(const struct planner *p, const struct load *ld)
+{
+	return ld->to == WEIR_TO_STAGE && p->stages[ld->target].stage.def.retracts;
+}
+
 static enum weir_err walk(struct planner *p, const struct weir_node *node, struct load ld, uint32_t depth)
 {
 	enum weir_err err = WEIR_OK;
@@ -350,6 +370,13 @@ static enum weir_err walk(struct planner *p, const struct weir_node *node, struc
 			}
 			return err;
 		case WEIR_NODE_SOURCE:
+			if (node->is_table && wants_retractions(p, &ld)) {
+				err = history_of(p, node, &origin);
+				if (err != WEIR_OK)
+					return err;
+				join_columns(p, node, origin, &ld);
+				return branch_from(p, &ld, WEIR_FROM_STAGE, origin);
+			}
 			if (node->is_table && !ld.table)
 				return walk_table(p, node, &ld);
 			err = scan_of(p, node, &origin);
@@ -362,18 +389,13 @@ static enum weir_err walk(struct planner *p, const struct weir_node *node, struc
 			if (err == WEIR_OK)
 				err = aggregate_columns(p, node, &p->stages[origin].stage, &ld);
 			return err == WEIR_OK ? branch_from(p, &ld, WEIR_FROM_STAGE, origin) : err;
-		case WEIR_NODE_JOIN: {
+		case WEIR_NODE_JOIN:
 			err = join_of(p, node, depth + 1, &origin);
 			if (err != WEIR_OK)
 				return err;
-			const struct weir_plan_stage *st = &p->stages[origin].stage;
-			const struct weir_expr **map = weir_mem_take(p->m, (node->column_count + 1) * sizeof *map);
-			for (uint32_t c = 0; c < node->column_count; c++)
-				map[c] = weir_expr_column(p->m, st->key_count + c, &st->column_types[st->key_count + c],
-							  st->column_names[st->key_count + c]);
-			substitute(p, map, node->column_count, &ld);
+			p->stages[origin].stage.retracts = wants_retractions(p, &ld);
+			join_columns(p, node, origin, &ld);
 			return branch_from(p, &ld, WEIR_FROM_STAGE, origin);
-		}
 		default:
 			return fail(p, "a sink cannot be read from%s", "");
 		}
@@ -412,6 +434,28 @@ static const struct weir_expr *time_column(struct planner *p, const struct weir_
 					     node->columns[column].name);
 }
 
+/* An aggregate over a table takes out what a row was: that needs a table that knows it, and aggregates that can. */
+static enum weir_err check_retractions(struct planner *p, const struct weir_node *node)
+{
+	const struct weir_node *from = node->inputs[0];
+	while (from->kind == WEIR_NODE_FILTER || from->kind == WEIR_NODE_PROJECT)
+		from = from->inputs[0];
+	if ((from->kind != WEIR_NODE_SOURCE && from->kind != WEIR_NODE_JOIN) || node->window.kind != WEIR_WINDOW_NONE)
+		return weir_diag_set(p->dg, WEIR_E_PLAN,
+				     "state %s aggregates a table (a plain GROUP BY or EMIT CHANGES result): that "
+				     "needs retractions, "
+				     "which are not supported yet; aggregate the stream, or window the first aggregate",
+				     node->state_name);
+	for (uint32_t i = 0; i < node->agg_count; i++)
+		if (!weir_agg_can_retract(&node->aggs[i]))
+			return weir_diag_set(p->dg, WEIR_E_PLAN,
+					     "not supported yet: state %s: over a table only COUNT, SUM and AVG can be "
+					     "computed, not %s",
+					     node->state_name,
+					     node->aggs[i].text != NULL ? node->aggs[i].text : "this aggregate");
+	return WEIR_OK;
+}
+
 static enum weir_err stage_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out)
 {
 	/* EMIT CHANGES keeps one "has been emitted" bit an entry, so each reader gets a state of its own. */
@@ -422,12 +466,12 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 						 : WEIR_OK;
 		}
 	const struct weir_node *in = node->inputs[0];
-	if (in->is_table)
-		return weir_diag_set(p->dg, WEIR_E_PLAN,
-				     "state %s aggregates a table (a plain GROUP BY or EMIT CHANGES result): that "
-				     "needs retractions, "
-				     "which are not supported yet; aggregate the stream, or window the first aggregate",
-				     node->state_name);
+	bool retracts = in->is_table;
+	if (retracts) {
+		enum weir_err bad = check_retractions(p, node);
+		if (bad != WEIR_OK)
+			return bad;
+	}
 	uint32_t index = 0;
 	enum weir_err err = stage_add(p, node, node->state_name, &index);
 	if (err != WEIR_OK)
@@ -438,11 +482,16 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 	st->key_count = node->key_count;
 	st->agg_arg_count = node->agg_arg_count;
 	st->reject_null_key = node->reject_null_key;
-	st->column_count = node->key_count + node->agg_count + (windowed ? 2 : 0);
+	st->column_count = node->key_count + node->agg_count + (windowed ? 2 : 0) + retracts;
 	const char **names = weir_mem_take(p->m, (st->column_count + 1) * sizeof *names);
 	struct weir_type *types = weir_mem_take(p->m, (st->column_count + 1) * sizeof *types);
 	struct weir_type *key_types = weir_mem_take(p->m, (node->key_count + 1) * sizeof *key_types);
 	for (uint32_t c = 0; c < st->column_count; c++) {
+		if (c == node->column_count) { /* of a table: its groups' members, read by nobody */
+			names[c] = "$members";
+			types[c] = (struct weir_type){.kind = WEIR_KIND_BIGINT, .not_null = true};
+			continue;
+		}
 		names[c] = node->columns[c].name;
 		types[c] = node->columns[c].type;
 	}
@@ -466,8 +515,18 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 	def->time_max = p->settings->task_time_max;
 	def->key_count = node->key_count;
 	def->key_types = key_types;
-	def->agg_count = node->agg_count;
-	def->aggs = weir_mem_copy(p->m, node->aggs, (node->agg_count ? node->agg_count : 1) * sizeof *node->aggs);
+	def->agg_count = node->agg_count + retracts;
+	struct weir_agg *aggs = weir_mem_take(p->m, (node->agg_count + 1) * sizeof *aggs);
+	if (node->agg_count != 0)
+		memcpy(aggs, node->aggs, node->agg_count * sizeof *aggs);
+	def->retracts = retracts;
+	if (retracts)
+		aggs[node->agg_count] = (struct weir_agg){.kind = WEIR_AGG_COUNT_STAR,
+							  .arg = -1,
+							  .filter = -1,
+							  .result_type = types[node->column_count],
+							  .text = "members"};
+	def->aggs = aggs;
 	err = weir_state_def_init(def, p->dg);
 	if (err != WEIR_OK)
 		return err;
@@ -647,6 +706,55 @@ static enum weir_err join_of(struct planner *p, const struct weir_node *node, ui
 	return err;
 }
 
+/* A table that is read, as what its rows were and are: a left join with a table that is empty. */
+static enum weir_err history_of(struct planner *p, const struct weir_node *node, uint32_t *out)
+{
+	const struct weir_table_def *td = node->table;
+	uint32_t index = 0, keys = td->primary_key_count, n = keys + node->column_count;
+	enum weir_err err = stage_add(p, node, td->name, &index);
+	if (err != WEIR_OK)
+		return err;
+	struct weir_plan_stage *st = &p->stages[index].stage;
+	const char **names = weir_mem_take(p->m, (n + 1) * sizeof *names);
+	struct weir_type *types = weir_mem_take(p->m, (n + 1) * sizeof *types);
+	struct load ld = {.count = n, .to = WEIR_TO_STAGE, .target = index, .table = true};
+	ld.exprs = weir_mem_take(p->m, (n + 1) * sizeof *ld.exprs);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t c = i < keys ? td->primary_key[i] : i - keys;
+		names[i] = node->columns[c].name;
+		types[i] = node->columns[c].type;
+		ld.exprs[i] = weir_expr_column(p->m, c, &types[i], names[i]);
+	}
+	struct weir_state_side *sides = weir_mem_take(p->m, 2 * sizeof *sides);
+	struct weir_agg *agg = weir_mem_take(p->m, sizeof *agg);
+	sides[0] = (struct weir_state_side){
+		.table = true, .outer = true, .col_count = node->column_count, .types = types + keys};
+	sides[1] = (struct weir_state_side){.table = true, .types = types + n};
+	weir_state_row_agg(agg);
+	st->retracts = true;
+	st->key_count = keys;
+	st->column_count = n;
+	st->column_names = names;
+	st->column_types = types;
+	st->hold_ms = node->grace_ms;
+	st->def = (struct weir_state_def){.name = st->name,
+					  .kind = WEIR_STATE_JOIN,
+					  .time_max = p->settings->task_time_max,
+					  .grace_ms = node->grace_ms,
+					  .key_count = keys,
+					  .key_types = types,
+					  .agg_count = 1,
+					  .aggs = agg,
+					  .side_count = 2,
+					  .sides = sides};
+	err = weir_state_def_init(&st->def, p->dg);
+	if (err == WEIR_OK)
+		err = walk(p, node, ld, 0);
+	p->stages[index].busy = false;
+	*out = index;
+	return err;
+}
+
 /* Whether column c of side s is the key k in every branch, so that the key's bytes give it back exactly. */
 static bool is_key_column(const struct planner *p, uint32_t stage, uint32_t s, uint32_t c, uint32_t k)
 {
@@ -667,7 +775,8 @@ static bool is_key_column(const struct planner *p, uint32_t stage, uint32_t s, u
 static void join_prune(struct planner *p, uint32_t stage)
 {
 	struct weir_plan_stage *st = &p->stages[stage].stage;
-	const enum weir_join_kind kind = p->stages[stage].node->join->kind;
+	const struct weir_join_spec *spec = p->stages[stage].node->join;
+	const enum weir_join_kind kind = spec ? spec->kind : WEIR_JOIN_LEFT;
 	uint32_t keys = st->key_count, total = st->column_count, n = keys;
 	bool *used = weir_mem_take(p->m, total + 1);
 	for (uint32_t b = 0; b < p->branch_count; b++) {

@@ -87,6 +87,7 @@ struct weir_plan_stage {
 	const char *const *column_names;
 	const struct weir_type *column_types;
 	bool reject_null_key;
+	bool retracts; /* JOIN of tables: hands on what a row was, to be taken out, and what it is now */
 	const struct weir_expr *residual; /* JOIN: what else a match needs, over the stage's columns; NULL: nothing */
 	int64_t hold_ms;                  /* stage time = task time - hold_ms (design.md section 3) */
 	uint32_t input_count;             /* branches that end here */
@@ -148,6 +149,7 @@ struct weir_plan_branch {
 	const struct weir_expr *const *exprs;
 	bool reject_null_value;       /* a null value on a stream into a plain GROUP BY or a join */
 	uint32_t side;                /* into a JOIN: which one */
+	bool retracts;                /* rows come and go: the stage's op says which */
 	bool table;                   /* into a table (ROWS, a side of a JOIN): what the filter drops is deleted */
 	const struct weir_expr *time; /* from a JOIN into a stage: event time of the rows; NULL: their own timestamp */
 };

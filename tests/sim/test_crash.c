@@ -81,6 +81,7 @@ enum job_kind {
 	JOB_JOIN_TABLE,
 	JOB_JOIN_AS_OF,
 	JOB_JOIN_TABLES,
+	JOB_TABLE_GROUPS,
 	JOB_JOIN_INNER,
 	JOB_JOIN_LEFT,
 	JOB_JOIN_FULL,
@@ -88,14 +89,10 @@ enum job_kind {
 	JOB_COUNT
 };
 
-static const char *const job_name[] = {"tumble",           "hop",
-				       "session",          "tumble changes",
-				       "session changes",  "table",
-				       "two stages",       "stateless",
-				       "table read",       "join table",
-				       "join as of",       "join tables",
-				       "join within",      "left join within",
-				       "full join within", "join, then window"};
+static const char *const job_name[] = {
+	"tumble",       "hop",         "session",          "tumble changes",   "session changes",  "table",
+	"two stages",   "stateless",   "table read",       "join table",       "join as of",       "join tables",
+	"table groups", "join within", "left join within", "full join within", "join, then window"};
 
 /* Rows of a table in topic "rows": few keys, some deleted, in the time of the input. */
 static void make_rows(const char *dir, const char *topic, uint64_t seed)
@@ -138,19 +135,24 @@ static struct weir_stream *make_join(struct weir_topology *tp, enum job_kind kin
 {
 	char options[512];
 	snprintf(options, sizeof options, "connector=recorded path='%s' topic=rows format=json", in);
+	if (kind == JOB_TABLE_GROUPS) {
+		struct weir_table *rows = weir_table(tp, "rows", "k STRING, name STRING, w BIGINT", "k", options);
+		struct weir_stream *keyed = weir_select(weir_to_stream(rows), "CAST(w % 20 AS STRING) AS k, w");
+		return weir_aggregate(weir_key_by(keyed, "k"), "g", "k, COUNT(*) AS n, SUM(w) AS v");
+	}
+	if (kind == JOB_JOIN_TABLES) {
+		char other[512];
+		snprintf(other, sizeof other, "connector=recorded path='%s' topic=rows2 format=json", in);
+		struct weir_table *l = weir_table(tp, "rows", "k STRING, name STRING, w BIGINT", "k", options);
+		struct weir_table *r = weir_table(tp, "rows2", "k STRING, name STRING, w BIGINT", "k", other);
+		return weir_filter(weir_select(weir_to_stream(weir_join_tables(l, r, "j", WEIR_JOIN_FULL)),
+					       "COALESCE(l.k, r.k) AS k, l.w AS v, r.name AS name, r.w AS w"),
+				   "COALESCE(w, 0) < 800");
+	}
 	if (kind <= JOB_JOIN_AS_OF) {
 		struct weir_table *tb =
 			weir_table(tp, "rows", "k STRING, name STRING, w BIGINT, ts TIMESTAMP_LTZ(3)", "k", options);
 		tb = weir_table_event_time(tb, "ts", 10);
-		if (kind == JOB_JOIN_TABLES) {
-			char other[512];
-			snprintf(other, sizeof other, "connector=recorded path='%s' topic=rows2 format=json", in);
-			struct weir_table *l = weir_table(tp, "rows", "k STRING, name STRING, w BIGINT", "k", options);
-			struct weir_table *r = weir_table(tp, "rows2", "k STRING, name STRING, w BIGINT", "k", other);
-			return weir_filter(weir_select(weir_to_stream(weir_join_tables(l, r, "j", WEIR_JOIN_FULL)),
-						       "COALESCE(l.k, r.k) AS k, l.w AS v, r.name AS name, r.w AS w"),
-					   "COALESCE(w, 0) < 800");
-		}
 		if (kind == JOB_TABLE_READ)
 			return weir_filter(weir_select(weir_to_stream(tb), "k, name, w"), "w > 200");
 		struct weir_stream *st = (kind == JOB_JOIN_TABLE ? weir_join_table : weir_join_table_as_of)(

@@ -344,7 +344,7 @@ static void tables_case(uint64_t seed)
 	for (int i = 0; i < 300; i++) {
 		uint64_t x = rng_next(&rng);
 		int key = (int)((x >> 8) % 6);
-		char name[2] = {(char)('a' + key), 0}, text[64], a[24] = "null", b[24] = "null";
+		char name[2] = {(char)('a' + key), 0}, text[160], a[24] = "null", b[24] = "null";
 		int64_t w = (x >> 16) % 4 == 0 ? -1 : (int64_t)(x >> 20) % 90;
 		struct pair *p = &pair[key];
 		*(x % 2 ? &p->l : &p->r) = w;
@@ -391,6 +391,100 @@ static void test_two_tables_against_a_twin(void **state)
 	}
 	for (uint64_t i = 1; i <= (cases ? strtoull(cases, NULL, 10) : 100); i++)
 		tables_case(i);
+}
+
+/* ---- aggregates over tables ---- */
+
+/* Rows move between groups, change and go; a group without members is deleted. */
+static void groups_case(uint64_t seed)
+{
+	struct {
+		int group;
+		int64_t w; /* -1: NULL */
+	} row[12];
+	struct {
+		bool shown;
+	} was[4] = {0};
+	uint64_t rng = seed;
+	bool filter = rng_next(&rng) % 2;
+	struct job j = job_begin();
+	struct weir_driver_record r;
+	struct weir_table *tb = weir_table(j.tp, "t", "k STRING, g STRING, w BIGINT", "k",
+					   "connector=recorded path=x topic=t format=json");
+	struct weir_stream *st = weir_to_stream(tb);
+	if (filter)
+		st = weir_filter(st, "w IS NULL OR w < 70");
+	st = weir_aggregate(weir_key_by(st, "g"), "groups", "g, COUNT(*) AS n, SUM(w) AS total, AVG(w) AS mean");
+	(void)weir_sink(st, "out", "connector=recorded path=x topic=out format=json key.fields=g key.format=raw");
+	conf_set(&j, "slots", "1");
+	job_start(&j);
+	for (int i = 0; i < 12; i++)
+		row[i].group = -1;
+	for (int i = 0; i < 300; i++) {
+		uint64_t x = rng_next(&rng);
+		int k = (int)(x % 12), group = (int)((x >> 8) % 4), from = row[k].group;
+		int64_t w = (x >> 16) % 8 == 0 ? -1 : (int64_t)((x >> 20) % 100);
+		bool gone = (x >> 32) % 5 == 0, before = from >= 0 && !(filter && row[k].w >= 70);
+		bool after = !gone && !(filter && w >= 70);
+		char key[8], text[160], value[32] = "null";
+		snprintf(key, sizeof key, "%d", k);
+		if (w >= 0)
+			snprintf(value, sizeof value, "%" PRId64, w);
+		snprintf(text, sizeof text, "{\"g\":\"g%d\",\"w\":%s}", group, value);
+		push(&j, "t", key, gone ? NULL : text, i);
+		row[k].group = gone ? -1 : group;
+		row[k].w = w;
+		/* The groups touched, in the order they change: what it was, then what it is. */
+		for (int step = 0; step < 2; step++) {
+			int g = step == 0 ? from : gone ? -1 : group;
+			if (g < 0 || (step == 1 && g == from))
+				continue;
+			int64_t n = 0, sum = 0, values = 0;
+			for (int m = 0; m < 12; m++) {
+				if (row[m].group != g || (filter && row[m].w >= 70))
+					continue;
+				n++;
+				sum += row[m].w >= 0 ? row[m].w : 0;
+				values += row[m].w >= 0;
+			}
+			/* A row that the filter drops touches no group. */
+			if (!(step == 0 ? before || (from == group && after) : after))
+				continue;
+			if (!was[g].shown && n == 0)
+				continue;
+			was[g].shown = n > 0;
+			snprintf(text, sizeof text, "{\"g\":\"g%d\",\"n\":%" PRId64 ",\"total\":null,\"mean\":null}", g,
+				 n);
+			if (values)
+				snprintf(text, sizeof text,
+					 "{\"g\":\"g%d\",\"n\":%" PRId64 ",\"total\":%" PRId64 ",\"mean\":%" PRId64 "}",
+					 g, n, sum, sum / values);
+			if (!weir_driver_pop(j.dr, "out", &r))
+				fail_msg("seed %" PRIu64 " at %d: no result, wanted %s", seed, i, text);
+			bool right = n == 0 ? r.value.data == NULL
+					    : r.value.data && r.value.bytes == strlen(text) &&
+						      memcmp(r.value.data, text, r.value.bytes) == 0;
+			if (!right)
+				fail_msg("seed %" PRIu64 " at %d: %.*s, wanted %s", seed, i, (int)r.value.bytes,
+					 r.value.data ? (const char *)r.value.data : "", n ? text : "a delete");
+		}
+		if (weir_driver_pop(j.dr, "out", &r))
+			fail_msg("seed %" PRIu64 " at %d: one more result: %.*s", seed, i, (int)r.value.bytes,
+				 r.value.data ? (const char *)r.value.data : "");
+	}
+	weir_driver_destroy(j.dr);
+}
+
+static void test_groups_of_a_table_against_a_twin(void **state)
+{
+	(void)state;
+	const char *seed = getenv("WEIR_SIM_SEED"), *cases = getenv("WEIR_SIM_CASES");
+	if (seed) {
+		groups_case(strtoull(seed, NULL, 10));
+		return;
+	}
+	for (uint64_t i = 1; i <= (cases ? strtoull(cases, NULL, 10) : 100); i++)
+		groups_case(i);
 }
 
 /* ---- as of a time ---- */
@@ -701,7 +795,7 @@ static void as_of_case(uint64_t seed)
 				    (!of || version[k].ts >= of->ts))
 					of = &version[k];
 			bool there = of && of->v >= 0;
-			char text[64], w[32] = "null";
+			char text[160], w[32] = "null";
 			if (!there && kind == WEIR_JOIN_INNER)
 				continue;
 			if (there)
@@ -755,6 +849,7 @@ int main(void)
 		cmocka_unit_test(test_an_aggregate_is_a_table_to_join_with),
 		cmocka_unit_test(test_a_row_is_taken_as_of_its_time),
 		cmocka_unit_test(test_two_tables_against_a_twin),
+		cmocka_unit_test(test_groups_of_a_table_against_a_twin),
 		cmocka_unit_test(test_what_cannot_be_joined),
 		cmocka_unit_test(test_a_history_against_a_twin),
 		cmocka_unit_test(test_two_streams_against_a_twin),

@@ -383,7 +383,10 @@ enum weir_err sql_compile_group(struct weir_sql *sq, const struct sql_query *q, 
 {
 	struct grouping g = {.sq = sq, .in = in, .in_scope = sql_scope(sq, in, NULL)};
 	bool seen[3] = {false};
-	if (in->node->is_table)
+	const struct weir_node *from = in->node;
+	while (from->kind == WEIR_NODE_FILTER || from->kind == WEIR_NODE_PROJECT)
+		from = from->inputs[0];
+	if (in->node->is_table && from->kind != WEIR_NODE_SOURCE && from->kind != WEIR_NODE_JOIN)
 		return sql_error(sq, q->from.at, "aggregate in one step, or over a window of the stream",
 				 "not supported yet: an aggregation over a table (a plain GROUP BY) needs retractions");
 	enum weir_err err = bind_keys(&g, q, seen);

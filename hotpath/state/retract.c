@@ -1,0 +1,106 @@
+/* retract.c: an unwindowed GROUP BY over a table: what a row was is subtracted, what it is now is added, and a group
+ * whose last member leaves is deleted. The last aggregate counts the members. @thread worker.
+ *
+ * Only aggregates that can be taken back: COUNT, SUM, AVG. `seen` of a sum counts its values here. */
+#include <math.h>
+
+#include "hotpath/core/hash.h"
+#include "hotpath/state/agg_state.h"
+#include "hotpath/state/slot.h"
+
+bool weir_agg_can_retract(const struct weir_agg *a)
+{
+	return a->kind == WEIR_AGG_COUNT_STAR || a->kind == WEIR_AGG_COUNT || a->kind == WEIR_AGG_SUM ||
+	       a->kind == WEIR_AGG_AVG;
+}
+
+/* sum + over * 2^128, with v added or subtracted. Returns what over gains. */
+static int add_wide(weir_i128_at8 *sum, weir_i128 v, bool minus)
+{
+	weir_i128 out;
+	bool over = minus ? __builtin_sub_overflow((weir_i128)*sum, v, &out)
+			  : __builtin_add_overflow((weir_i128)*sum, v, &out);
+	*sum = out;
+	return !over ? 0 : (v < 0) == minus ? 1 : -1;
+}
+
+static void add_real(struct agg_real *s, double x)
+{
+	double t = s->sum + x;
+	if (!isfinite(t)) {
+		if (!isfinite(x))
+			s->n |= AGG_REAL_SPECIAL;
+	} else if (fabs(s->sum) >= fabs(x)) {
+		s->comp += (s->sum - t) + x;
+	} else {
+		s->comp += (x - t) + s->sum;
+	}
+	s->sum = t;
+}
+
+static void step(const struct weir_agg *a, void *state, const struct weir_col *c, uint32_t row, bool minus)
+{
+	uint64_t one = minus ? UINT64_MAX : 1;
+	if (a->kind == WEIR_AGG_COUNT_STAR || a->kind == WEIR_AGG_COUNT) {
+		((struct agg_count *)state)->n += one;
+		return;
+	}
+	row = c->is_const ? 0 : row;
+	if (c->phys == WEIR_PHYS_F64) {
+		struct agg_real *s = state;
+		add_real(s, minus ? -c->f64[row] : c->f64[row]);
+		s->n += one;
+		/* Without a value it is as if there never had been one. */
+		if ((s->n & ~AGG_REAL_SPECIAL) == 0)
+			*s = (struct agg_real){0};
+		return;
+	}
+	weir_i128 v = c->phys == WEIR_PHYS_I64 ? c->i64[row] : c->i128[row];
+	if (a->kind == WEIR_AGG_SUM) {
+		struct agg_sum *s = state;
+		s->over += add_wide(&s->sum, v, minus);
+		s->seen += (uint32_t)one;
+	} else {
+		struct agg_avg *s = state;
+		s->over += add_wide(&s->sum, v, minus);
+		s->n += one;
+	}
+}
+
+static bool takes_part(const struct weir_agg *a, const struct weir_col *const *cols, uint32_t row)
+{
+	if (a->filter >= 0) {
+		const struct weir_col *f = cols[a->filter];
+		if (weir_col_is_null(f, row) || f->u8[f->is_const ? 0 : row] == 0)
+			return false;
+	}
+	return a->arg < 0 || !weir_col_is_null(cols[a->arg], row);
+}
+
+void weir_retract_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
+			const uint16_t *rows, uint32_t count, struct weir_applied *out)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t row = rows[i];
+		struct weir_slot *sl = slots[in->slot[row]];
+		struct weir_gen *g = weir_slot_only_gen(sl);
+		bool minus = in->deletes != NULL && in->deletes[row] != 0;
+		uint64_t before = g->entries;
+		struct weir_entry *e = weir_gen_find_or_create(g, def, in->hash[row], in->key[row], in->key_bytes[row]);
+		struct weir_stamped *st = (struct weir_stamped *)(void *)e;
+		uint8_t *states = (uint8_t *)e + def->head_bytes;
+		for (uint32_t a = 0; a < def->agg_count; a++)
+			if (takes_part(&def->aggs[a], in->cols, row))
+				step(&def->aggs[a], states + def->aggs[a].state_at,
+				     def->aggs[a].arg < 0 ? NULL : in->cols[def->aggs[a].arg], row, minus);
+		const struct agg_count *members =
+			(const struct agg_count *)(void *)(states + def->aggs[def->agg_count - 1].state_at);
+		e->flags = members->n == 0 ? e->flags | WEIR_ENTRY_GONE : e->flags & (uint8_t)~WEIR_ENTRY_GONE;
+		st->time = g->entries != before ? in->time[row] : weir_max_i64(st->time, in->time[row]);
+		sl->records++;
+		weir_gen_mark(g, e);
+		if ((e->flags & WEIR_ENTRY_CHANGED) == 0)
+			weir_slot_note_change(sl, g, e);
+	}
+	out->applied = count;
+}
