@@ -78,6 +78,7 @@ static enum weir_err workers_create(struct weir_rig *rig, uint32_t workers, stru
 	co->policies[0] = (struct weir_scan_policy){WEIR_ERRORS_SKIP, -1, -1};
 	co->worker_count = workers;
 	co->workers = weir_xcalloc(workers, sizeof *co->workers);
+	co->begun = true; /* weir_core_fini takes what is made here */
 	weir_routes_init(&co->routes, co->plan->stages[0].slot_count, workers);
 	for (uint32_t i = 0; i < workers; i++) {
 		struct weir_worker_conf wc = {.plan = co->plan,

@@ -251,8 +251,9 @@ void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir
 				     ? sl->gens[gen_at].g
 				     : weir_slot_add_gen(sl, gen_at, start);
 	bool is_long = r->key_bytes >= WEIR_KEY_LONG;
-	uint64_t used = sizeof(struct weir_buffered) + (is_long ? 8 : 0) + r->key_bytes + (uint64_t)r->row_bytes;
-	uint64_t bytes = weir_align_up(used, 8);
+	uint64_t key_at = sizeof(struct weir_buffered) + (is_long ? 8 : 0);
+	uint64_t used = key_at + r->key_bytes + (uint64_t)r->row_bytes;
+	uint64_t bytes = weir_buffered_bytes(key_at, r->key_bytes, r->row_bytes);
 	struct weir_entry *e = weir_gen_take(g, bytes, false);
 	struct weir_buffered *bf = (struct weir_buffered *)(void *)e;
 	uint8_t *at = (uint8_t *)(bf + 1);

@@ -228,14 +228,19 @@ WEIR_INLINE uint64_t weir_entry_bytes_for(const struct weir_state_def *def, uint
 {
 	return weir_def_key_at(def) + (key_bytes >= WEIR_KEY_LONG ? 8 : 0) + weir_align_up(key_bytes, 8);
 }
+/* Of a buffered record whose key stands at key_at. Keys are read to the next multiple of 8, whatever follows them. */
+WEIR_INLINE uint64_t weir_buffered_bytes(uint64_t key_at, uint32_t key_bytes, uint32_t row_bytes)
+{
+	uint64_t rest = (uint64_t)key_bytes + row_bytes, read = weir_align_up(key_bytes, 8);
+	return weir_align_up(key_at + (rest > read ? rest : read), 8);
+}
 WEIR_INLINE uint64_t weir_entry_bytes(const struct weir_state_def *def, const struct weir_entry *e)
 {
 	uint32_t n;
 	const uint8_t *key = weir_entry_key(def, e, &n);
 	if (def->buffers)
-		return weir_align_up((uint64_t)(key - (const uint8_t *)e) + n +
-					     ((const struct weir_buffered *)(const void *)e)->row_bytes,
-				     8);
+		return weir_buffered_bytes((uint64_t)(key - (const uint8_t *)e), n,
+					   ((const struct weir_buffered *)(const void *)e)->row_bytes);
 	return weir_entry_bytes_for(def, n);
 }
 WEIR_INLINE uint64_t weir_blob_bytes(const struct weir_entry *b)
