@@ -1,0 +1,189 @@
+/* test_start.c: what a group member finds out before it reads: startup and bounded modes, offsets that were written
+ * down, topics that are not there, brokers that are not. By librdkafka's mock cluster. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "io/kafka/client.h"
+#include "tests/support/kafka_mock.h"
+
+enum { PARTITIONS = 2, RECORDS = 100 };
+
+static enum weir_err open_with(struct weir_kafka_input **out, const struct weir_kafka_scan *scans, uint32_t count,
+			       const char *brokers, int64_t wait_ms, const char *property, const char *value,
+			       struct weir_diag **dg)
+{
+	struct weir_kafka_input_spec spec = {
+		.group = "g", .scans = scans, .scan_count = count, .broker_wait_ms = wait_ms};
+	struct weir_conf *cf = weir_conf_create();
+	assert_int_equal(weir_conf_set(cf, "bootstrap.servers",
+				       brokers != NULL ? brokers : rd_kafka_mock_cluster_bootstraps(mock_cluster()),
+				       NULL),
+			 WEIR_OK);
+	if (property != NULL)
+		assert_int_equal(weir_conf_set(cf, property, value, NULL), WEIR_OK);
+	*out = NULL;
+	enum weir_err err = weir_kafka_input_open(out, cf, &spec, NULL, dg);
+	weir_conf_destroy(cf);
+	return err;
+}
+
+static const char *const topics[] = {"start"};
+
+static struct weir_kafka_scan scan_of(void)
+{
+	return (struct weir_kafka_scan){.table = "orders", .topics = topics, .topic_count = 1};
+}
+
+static void expect_refused(const struct weir_kafka_scan *scans, uint32_t count, const char *property, const char *value,
+			   const char *text)
+{
+	struct weir_kafka_input *in;
+	struct weir_diag *dg = NULL;
+	assert_int_equal(open_with(&in, scans, count, NULL, 60000, property, value, &dg), WEIR_E_CONF);
+	assert_null(in);
+	if (strstr(weir_diag_text(dg), text) == NULL)
+		fail_msg("%s", weir_diag_text(dg));
+	weir_diag_destroy(dg);
+}
+
+static void expect_range(const struct weir_kafka_scan *sc, uint32_t p, int64_t first, int64_t end)
+{
+	struct weir_kafka_input *in;
+	struct weir_diag *dg = NULL;
+	int64_t f, e;
+	if (open_with(&in, sc, 1, NULL, 60000, NULL, NULL, &dg) != WEIR_OK)
+		fail_msg("%s", weir_diag_text(dg));
+	struct weir_stream_log *sl = weir_kafka_input_stream(in, 0);
+	sl->ops->range(sl, p, &f, &e);
+	assert_int_equal(f, first);
+	assert_int_equal(e, end);
+	assert_int_equal(weir_kafka_input_live(in, 0), !sc->bounded);
+	weir_kafka_input_close(in);
+}
+
+static void test_modes(void **state)
+{
+	(void)state;
+	struct weir_kafka_scan sc = scan_of();
+	expect_range(&sc, 0, 0, RECORDS);
+	sc.startup = WEIR_STARTUP_LATEST;
+	expect_range(&sc, 1, RECORDS, RECORDS);
+	sc.startup = WEIR_STARTUP_OFFSETS;
+	sc.startup_offsets = "partition:0,offset:42;partition:1,offset:7";
+	expect_range(&sc, 0, 42, RECORDS);
+	expect_range(&sc, 1, 7, RECORDS);
+	sc.startup_offsets = "partition:0,offset:42"; /* what is not named is read whole */
+	expect_range(&sc, 1, 0, RECORDS);
+	sc.bounded = true;
+	sc.bound = WEIR_STARTUP_LATEST;
+	expect_range(&sc, 0, 42, RECORDS);
+	sc.bound = WEIR_STARTUP_OFFSETS;
+	sc.bound_offsets = "partition:0,offset:50;partition:1,offset:999";
+	expect_range(&sc, 0, 42, 50);
+	expect_range(&sc, 1, 0, RECORDS);
+}
+
+static void test_bad_offsets(void **state)
+{
+	static const char *const bad[] = {"x",
+					  "partition:0",
+					  "partition:0,offset:",
+					  "partition:0,offset:1,",
+					  "partition:0;offset:1",
+					  "partition:0,offset:1 ",
+					  "offset:1,partition:0"};
+	(void)state;
+	for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++) {
+		struct weir_kafka_scan sc = scan_of();
+		sc.startup = WEIR_STARTUP_OFFSETS;
+		sc.startup_offsets = bad[i];
+		expect_refused(&sc, 1, NULL, NULL, "table orders: 'scan.startup.specific-offsets'");
+		sc = scan_of();
+		sc.bounded = true;
+		sc.bound = WEIR_STARTUP_OFFSETS;
+		sc.bound_offsets = bad[i];
+		expect_refused(&sc, 1, NULL, NULL, "table orders: 'scan.bounded.specific-offsets'");
+	}
+}
+
+static void test_offset_that_is_not_there(void **state)
+{
+	(void)state;
+	struct weir_kafka_input *in;
+	struct weir_diag *dg = NULL;
+	struct weir_kafka_scan sc = scan_of();
+	sc.startup = WEIR_STARTUP_OFFSETS;
+	sc.startup_offsets = "partition:1,offset:101";
+	assert_int_equal(open_with(&in, &sc, 1, NULL, 60000, NULL, NULL, &dg), WEIR_OK);
+	assert_int_equal(weir_kafka_input_join(in, &dg), WEIR_OK);
+	assert_int_equal(weir_kafka_input_begin(in, &dg), WEIR_E_IO);
+	assert_non_null(strstr(weir_diag_text(dg),
+			       "topic start, partition 1 cannot be read from offset 101: it ends at "
+			       "100"));
+	weir_diag_destroy(dg);
+	weir_kafka_input_close(in);
+}
+
+static void test_refusals(void **state)
+{
+	(void)state;
+	struct weir_kafka_scan sc = scan_of(), two[2] = {scan_of(), scan_of()};
+	two[1].table = "again";
+	expect_refused(two, 2, NULL, NULL, "topic start is read by table orders and by table again");
+	two[1].read_uncommitted = true;
+	expect_refused(two, 2, NULL, NULL, "isolation.level must be the same");
+	expect_refused(&sc, 1, "partition.assignment.strategy", "cooperative-sticky", "range");
+	sc.topic_pattern = "(";
+	expect_refused(&sc, 1, NULL, NULL, "table orders: topic-pattern '(' is no regular expression");
+	sc.topic_pattern = "star"; /* whole names */
+	expect_refused(&sc, 1, NULL, NULL, "matches 'star'");
+	sc.topic_pattern = "sta(r|s)t";
+	expect_range(&sc, 0, 0, RECORDS);
+}
+
+static void test_no_broker(void **state)
+{
+	(void)state;
+	static _Atomic bool stop = true;
+	struct weir_kafka_input *in = NULL;
+	struct weir_diag *dg = NULL;
+	struct weir_kafka_scan sc = scan_of();
+	assert_int_equal(open_with(&in, &sc, 1, "127.0.0.1:1", 100, NULL, NULL, &dg), WEIR_E_UNAVAILABLE);
+	assert_non_null(strstr(weir_diag_text(dg), "no broker at 127.0.0.1:1 answers"));
+	weir_diag_destroy(dg);
+	dg = NULL;
+	/* For ever, but for a stop. */
+	struct weir_kafka_input_spec spec = {
+		.group = "g", .scans = &sc, .scan_count = 1, .broker_wait_ms = -1, .stop = &stop};
+	struct weir_conf *cf = weir_conf_create();
+	assert_int_equal(weir_conf_set(cf, "bootstrap.servers", "127.0.0.1:1", NULL), WEIR_OK);
+	assert_int_equal(weir_kafka_input_open(&in, cf, &spec, NULL, &dg), WEIR_E_STOPPED);
+	assert_null(in);
+	weir_diag_destroy(dg);
+	weir_conf_destroy(cf);
+}
+
+static int setup(void **state)
+{
+	int rc = mock_setup(state);
+	if (rc == 0)
+		mock_fill("start", PARTITIONS, RECORDS);
+	return rc;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_modes),
+		cmocka_unit_test(test_bad_offsets),
+		cmocka_unit_test(test_offset_that_is_not_there),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_no_broker),
+	};
+	return cmocka_run_group_tests(tests, setup, mock_teardown);
+}
