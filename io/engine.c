@@ -14,7 +14,9 @@
 #include "io/core.h"
 #include "io/recorded/recorded.h"
 
-enum { ENGINE_SPIN_US = 20 };
+/* A sleeper is woken by whoever has something for it; SLEEP_MS is for what nobody wakes it for (a clock that jumped).
+ */
+enum { ENGINE_SPIN_US = 20, SLEEP_MS = 1000, GROUP_SLEEP_MS = 500 };
 
 struct engine_thread {
 	pthread_t id;
@@ -230,7 +232,7 @@ static void *worker_main(void *arg)
 			weir_park_cancel(&w->park);
 		} else {
 			weir_reader_offline();
-			weir_park_wait(&w->park, 100, -1);
+			weir_park_wait(&w->park, SLEEP_MS, -1);
 			weir_reader_online();
 		}
 		idle = 0;
@@ -254,7 +256,7 @@ static void *snap_main(void *arg)
 			if (err != WEIR_OK || again)
 				weir_park_cancel(pk);
 			else
-				weir_park_wait(pk, 100, -1);
+				weir_park_wait(pk, SLEEP_MS, -1);
 			idle = 0;
 		} else if (moved) {
 			idle = 0;
@@ -400,8 +402,9 @@ static enum weir_err io_loop(struct weir_engine *en, struct weir_diag **dg)
 		    atomic_load_explicit(&en->snap_failed, memory_order_acquire))
 			weir_park_cancel(pk);
 		else
-			weir_reader_offline(), weir_park_wait(pk, wait_ms < 0 || wait_ms > 100 ? 100 : wait_ms,
-							      weir_feed_event_fd(fd));
+			weir_reader_offline(),
+				weir_park_wait(pk, wait_ms < 0 || wait_ms > GROUP_SLEEP_MS ? GROUP_SLEEP_MS : wait_ms,
+					       weir_feed_event_fd(fd));
 		weir_reader_online();
 		if (err != WEIR_OK)
 			return err;

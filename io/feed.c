@@ -6,7 +6,8 @@
 
 enum {
 	FEED_BATCH_BYTES_MAX = 1 << 20, /* a batch of large records is cut here; fixed: it decides output bytes */
-	FEED_STATE_MARGIN = 24 << 20    /* what state may still grow by until the next order point */
+	FEED_LOOK_MS = 250,
+	FEED_STATE_MARGIN = 24 << 20 /* what state may still grow by until the next order point */
 };
 
 /* A unit of the log and how many of its batches are out. Given back when all have returned. */
@@ -581,8 +582,10 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 		send_control(fd, moved);
 		return WEIR_OK;
 	}
+	/* With nothing read since the last barrier only idle partitions have to be noticed, and idle.advance=wall. */
+	bool pending = fd->point_records > 0 || fd->commit_records > 0 || fd->told || fd->cf.idle_wall;
 	if (fd->cf.live)
-		*wait_ms = (int)(fd->cf.emit_ms < 50 ? fd->cf.emit_ms : 50);
+		*wait_ms = !pending ? FEED_LOOK_MS : (int)(fd->cf.emit_ms < 50 ? fd->cf.emit_ms : 50);
 	if (due || (fd->asked_last && fd->part_count == 0))
 		return WEIR_OK;
 	/* Stopping lifts a pause on a bounded recording: it goes on to its order point. */

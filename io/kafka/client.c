@@ -282,7 +282,7 @@ static const struct weir_kafka_setting member[] = {
 	{"session.timeout.ms", "10000"},
 	{"heartbeat.interval.ms", "1000"},
 	{"max.poll.interval.ms", "300000"},
-	{"fetch.wait.max.ms", "50"},
+	{"fetch.wait.max.ms", "200"},
 	{"fetch.min.bytes", "1"},
 	{"fetch.message.max.bytes", "524288"},
 	{"fetch.max.bytes", "4194304"},
