@@ -4,7 +4,7 @@
 #   judges.sh [--full]
 set -u
 cd "$(dirname "$0")/../conformance" || exit 1
-cases=100 batches=12 queries=48
+cases=100 batches=8 queries=24
 [ "${1:-}" = --full ] && cases=2000 batches=100 queries=500
 
 # judge NAME COMMAND...

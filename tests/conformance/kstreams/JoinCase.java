@@ -20,7 +20,7 @@ import org.apache.kafka.streams.kstream.StreamJoined;
 import org.apache.kafka.streams.kstream.ValueJoiner;
 
 final class JoinCase extends Case {
-	enum Kind { INNER, LEFT, RIGHT, FULL, TABLE_INNER, TABLE_LEFT }
+	enum Kind { INNER, LEFT, RIGHT, FULL, TABLE_INNER, TABLE_LEFT, TABLES_INNER, TABLES_LEFT, TABLES_RIGHT, TABLES_FULL }
 
 	/** The key of records that close all windows at the end. */
 	private static final String CLOSER = "zz";
@@ -35,8 +35,8 @@ final class JoinCase extends Case {
 	JoinCase(Random rnd) {
 		super(rnd);
 		kind = pick(List.of(Kind.values()));
-		left = table() ? "stream" : "left";
-		right = table() ? "changes" : "right";
+		left = tables() ? "a_left" : table() ? "stream" : "left";
+		right = tables() ? "b_right" : table() ? "changes" : "right";
 		long unit = pick(List.of(1L, 1L, 10L, 1000L));
 		before = unit * rnd.nextInt(12);
 		after = unit * rnd.nextInt(12);
@@ -49,8 +49,13 @@ final class JoinCase extends Case {
 		name = kind + " before " + before + " after " + after + " grace " + grace + (single ? " single" : "");
 	}
 
+	/** The right side is a table. */
 	private boolean table() {
-		return kind == Kind.TABLE_INNER || kind == Kind.TABLE_LEFT;
+		return kind.name().startsWith("TABLE");
+	}
+
+	private boolean tables() {
+		return kind.name().startsWith("TABLES");
 	}
 
 	@Override
@@ -75,7 +80,7 @@ final class JoinCase extends Case {
 			In r = new In();
 			r.topic = topic;
 			r.k = chance(5) ? null : chance(3) ? "" : "" + (char) ('a' + rnd.nextInt(keys));
-			r.row = !chance(topic.equals("changes") ? 20 : 5);
+			r.row = !chance(tables() ? 30 : topic.equals("changes") ? 20 : 5);
 			time += unit * rnd.nextLong(step + 1) + (chance(4) ? unit * 60 : 0);
 			r.ts = Math.max(start, time - unit * rnd.nextLong(disorder + 1));
 			out.add(r);
@@ -149,7 +154,7 @@ final class JoinCase extends Case {
 			boolean takeLeft = j == r.size();
 			if (i < l.size() && j < r.size()) {
 				long a = single ? l.get(i).ts : Math.max(leftTime, l.get(i).ts), b = single ? r.get(j).ts : Math.max(rightTime, r.get(j).ts);
-				takeLeft = a < b || (a == b && (!table() || single));
+				takeLeft = a < b || (a == b && (!table() || tables() || single));
 			}
 			In x = takeLeft ? l.get(i++) : r.get(j++);
 			if (takeLeft)
@@ -166,19 +171,21 @@ final class JoinCase extends Case {
 		String mark = ", WATERMARK FOR at AS at" + (grace == 0 ? "" : " - " + seconds(grace));
 		String with = "WITH ('connector' = 'recorded', 'path' = 'in', 'topic' = '%s', 'value.format' = 'json', 'key.format' = 'raw', 'key.fields' = 'k',"
 			+ " 'value.fields-include' = 'EXCEPT_KEY');\n";
-		StringBuilder q = new StringBuilder("CREATE TABLE l (k STRING, v BIGINT, " + time + mark + ")\n" + String.format(with, left));
-		if (table())
-			q.append("CREATE TABLE r (k STRING, v BIGINT, " + time + mark + ", PRIMARY KEY (k) NOT ENFORCED)\n" + String.format(with, right).replace("'key.fields' = 'k', ", ""));
-		else
-			q.append("CREATE TABLE r (k STRING, v BIGINT, " + time + mark + ")\n" + String.format(with, right));
-		q.append("CREATE TABLE result (k STRING, l BIGINT, r BIGINT)\nWITH ('connector' = 'recorded', 'path' = 'out', 'topic' = 'result',"
-			+ " 'value.format' = 'json', 'key.format' = 'raw', 'key.fields' = 'k', 'value.fields-include' = 'EXCEPT_KEY');\n");
-		q.append("INSERT INTO result SELECT ").append(kind == Kind.FULL || kind == Kind.RIGHT ? "COALESCE(l.k, r.k)" : "l.k").append(", l.v, r.v\n  FROM l ");
+		String key = ", PRIMARY KEY (k) NOT ENFORCED", fields = "'key.fields' = 'k', ";
+		StringBuilder q = new StringBuilder();
+		for (boolean l : new boolean[]{true, false}) {
+			boolean keyed = tables() || (table() && !l);
+			q.append("CREATE TABLE " + (l ? "l" : "r") + " (k STRING, v BIGINT, " + time + (tables() ? "" : mark) + (keyed ? key : "") + ")\n");
+			q.append(String.format(keyed ? with.replace(fields, "") : with, l ? left : right));
+		}
+		q.append("CREATE TABLE result (k STRING, l BIGINT, r BIGINT" + (tables() ? key : "") + ")\nWITH ('connector' = 'recorded', 'path' = 'out', 'topic' = 'result',"
+			+ " 'value.format' = 'json', 'key.format' = 'raw', " + (tables() ? "" : fields) + "'value.fields-include' = 'EXCEPT_KEY');\n");
+		q.append("INSERT INTO result SELECT ").append(kind == Kind.FULL || kind == Kind.RIGHT || kind == Kind.TABLES_FULL ? "COALESCE(l.k, r.k)" : kind == Kind.TABLES_RIGHT ? "r.k" : "l.k").append(", l.v, r.v\n  FROM l ");
 		q.append(switch (kind) {
-		case INNER, TABLE_INNER -> "JOIN";
-		case LEFT, TABLE_LEFT -> "LEFT JOIN";
-		case RIGHT -> "RIGHT JOIN";
-		case FULL -> "FULL OUTER JOIN";
+		case INNER, TABLE_INNER, TABLES_INNER -> "JOIN";
+		case LEFT, TABLE_LEFT, TABLES_LEFT -> "LEFT JOIN";
+		case RIGHT, TABLES_RIGHT -> "RIGHT JOIN";
+		case FULL, TABLES_FULL -> "FULL OUTER JOIN";
 		}).append(" r ON l.k = r.k");
 		if (!table())
 			q.append(" AND r.at BETWEEN l.at - " + seconds(before) + " AND l.at + " + seconds(after));
@@ -188,7 +195,20 @@ final class JoinCase extends Case {
 	@Override
 	void build(StreamsBuilder b) {
 		ValueJoiner<String, String, String> both = (x, y) -> x + "|" + y;
-		KStream<String, String> l = stream(b, left), out;
+		KStream<String, String> out;
+		if (tables()) {
+			KTable<String, String> l = b.table(left, Consumed.with(Serdes.String(), Serdes.String()));
+			KTable<String, String> r = b.table(right, Consumed.with(Serdes.String(), Serdes.String()));
+			out = (switch (kind) {
+			case TABLES_LEFT -> l.leftJoin(r, both);
+			case TABLES_RIGHT -> r.leftJoin(l, (y, x) -> x + "|" + y);
+			case TABLES_FULL -> l.outerJoin(r, both);
+			default -> l.join(r, both);
+			}).toStream();
+			out.to("result", Produced.with(Serdes.String(), Serdes.String()));
+			return;
+		}
+		KStream<String, String> l = stream(b, left);
 		if (table()) {
 			KTable<String, String> t = b.table(right, Consumed.with(Serdes.String(), Serdes.String()));
 			Joined<String, String, String> with = Joined.with(Serdes.String(), Serdes.String(), Serdes.String());
@@ -216,14 +236,23 @@ final class JoinCase extends Case {
 		return new Row(k + (alone ? " unmatched" : ""), k, k + " @" + timestamp + " " + l + " | " + r, l + " | " + r, false, true);
 	}
 
+	private static Row deleted(byte[] key, long timestamp) {
+		String k = "'" + new String(key, StandardCharsets.UTF_8) + "'";
+		return new Row(k, k, k + " @" + timestamp + " deleted", "", true, false);
+	}
+
 	@Override
 	Row weirRow(byte[] key, byte[] value, long timestamp) throws Exception {
+		if (value == null)
+			return deleted(key, timestamp);
 		JsonNode n = JSON.readTree(value);
 		return row(key, n.path("l").asText("null"), n.path("r").asText("null"), timestamp);
 	}
 
 	@Override
 	Row streamsRow(byte[] key, String value, long timestamp) {
+		if (value == null)
+			return deleted(key, timestamp);
 		int bar = value.indexOf('|');
 		return row(key, value.substring(0, bar), value.substring(bar + 1), timestamp);
 	}
@@ -232,6 +261,10 @@ final class JoinCase extends Case {
 	@Override
 	void normalise(List<Row> rows, boolean weir) {
 		rows.removeIf(r -> r.entry().equals("'" + CLOSER + "'"));
+		/* A delete of what is not there. */
+		Set<String> there = new HashSet<>();
+		if (tables() && !weir)
+			rows.removeIf(r -> r.deleted() ? !there.remove(r.entry()) : there.add(r.entry()) && false);
 		/* (time() holds both numbers here.) Kafka Streams may emit a row beside its match: that one is left out. weir must not. */
 		if (!weir && !table()) {
 			Set<String> matched = new HashSet<>();
