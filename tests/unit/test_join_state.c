@@ -1,0 +1,384 @@
+/* test_join_state.c: join buffers and tables: what is found, in which order, what leaves, what a record costs, and that
+ * a restored slot goes on as the one it was. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hotpath/core/hash.h"
+#include "hotpath/core/mem.h"
+#include "hotpath/state/join_state.h"
+#include "hotpath/state/versions.h"
+
+static const struct weir_type text_type = {.kind = WEIR_KIND_VARCHAR, .length = INT32_MAX};
+
+struct rig {
+	struct weir_state_def def;
+	struct weir_state_side side[2];
+	struct weir_agg row;
+	struct weir_arena *ar;
+	struct weir_slot *sl;
+	struct weir_buf packs[64]; /* the changelog: bodies by number, as they were written */
+	struct weir_buf pages[64];
+	uint32_t order[4096], order_count; /* page: 64 + number */
+	uint64_t epoch;
+};
+
+static void rig_init(struct rig *rg, const struct weir_state_def *def, bool l_outer, bool r_outer, bool tables)
+{
+	memset(rg, 0, sizeof *rg);
+	rg->def = *def;
+	rg->side[0] = (struct weir_state_side){.outer = l_outer, .table = tables};
+	rg->side[1] = (struct weir_state_side){.outer = r_outer, .table = tables || def->versioned};
+	rg->def.name = "j";
+	rg->def.kind = WEIR_STATE_JOIN;
+	rg->def.key_count = 1;
+	rg->def.key_types = &text_type;
+	rg->def.side_count = 2;
+	rg->def.sides = rg->side;
+	weir_state_row_agg(&rg->row);
+	rg->def.aggs = &rg->row;
+	rg->def.agg_count = tables;
+	assert_int_equal(weir_state_def_init(&rg->def, NULL), WEIR_OK);
+	rg->ar = weir_arena_create();
+	rg->sl = weir_slot_create(&rg->def, 0, rg->ar);
+}
+
+static void rig_fini(struct rig *rg)
+{
+	weir_slot_destroy(rg->sl);
+	weir_arena_destroy(rg->ar);
+	for (int i = 0; i < 64; i++) {
+		weir_buf_fini(&rg->packs[i]);
+		weir_buf_fini(&rg->pages[i]);
+	}
+}
+
+/* A row whose bytes are its number; keys are "key-<k>". Lives until the next call. */
+static struct weir_join_row row_of(uint32_t k, int64_t time, uint32_t number)
+{
+	static uint8_t key[64], data[8];
+	uint32_t n = (uint32_t)snprintf((char *)key + 1, sizeof key - 1, "key-%06u", k) & 31;
+	key[0] = 1;
+	weir_store_le64(data, number);
+	return (struct weir_join_row){.hash = weir_hash(key, n + 2),
+				      .time = time,
+				      .key = key,
+				      .key_bytes = n + 2,
+				      .row = data,
+				      .row_bytes = 8};
+}
+
+static void put(struct rig *rg, uint32_t side, uint32_t k, int64_t time, uint32_t number, bool matched)
+{
+	struct weir_join_row r = row_of(k, time, number);
+	weir_join_buffer_put(rg->sl, side, &r, matched);
+}
+
+/* Numbers of what is found, as text. */
+static const char *found(struct rig *rg, uint32_t side, uint32_t k, int64_t from, int64_t to, int64_t task)
+{
+	static char text[8192];
+	struct weir_buf list = {0};
+	struct weir_join_row r = row_of(k, 0, 0), got;
+	size_t at = 0;
+	text[0] = 0;
+	weir_join_buffer_find(rg->sl, side, &r, from, to, task, &list);
+	const struct weir_join_found *f = (const struct weir_join_found *)(const void *)list.data;
+	for (size_t i = 0; i < list.bytes / sizeof *f; i++) {
+		weir_join_buffer_get(&rg->def, &f[i], &got);
+		assert_int_equal(got.row_bytes, 8);
+		at += (size_t)snprintf(text + at, sizeof text - at, "%u ", (unsigned)weir_load_le64(got.row));
+	}
+	weir_buf_fini(&list);
+	return text;
+}
+
+static const char *finals(struct rig *rg, int64_t task, bool all)
+{
+	static char text[8192];
+	struct weir_buf list = {0};
+	struct weir_join_row got;
+	size_t at = 0;
+	text[0] = 0;
+	weir_join_take_final(rg->sl, task, all, &list);
+	const struct weir_join_found *f = (const struct weir_join_found *)(const void *)list.data;
+	for (size_t i = 0; i < list.bytes / sizeof *f; i++) {
+		weir_join_buffer_get(&rg->def, &f[i], &got);
+		at += (size_t)snprintf(text + at, sizeof text - at, "%u ", (unsigned)weir_load_le64(got.row));
+	}
+	weir_buf_fini(&list);
+	return text;
+}
+
+static void log_pack(void *ctx, uint32_t slot, uint32_t k, const uint8_t *body, uint32_t bytes)
+{
+	struct rig *rg = ctx;
+	(void)slot;
+	assert_true(k < 64 && body != NULL && rg->order_count < 4096);
+	rg->packs[k].bytes = 0;
+	weir_buf_put(&rg->packs[k], body, bytes);
+	rg->order[rg->order_count++] = k;
+}
+
+static void log_page(void *ctx, uint32_t slot, uint32_t page, uint32_t part, const uint8_t *body, uint32_t bytes)
+{
+	struct rig *rg = ctx;
+	(void)slot;
+	assert_true(page < 64 && part == 0 && body != NULL && rg->order_count < 4096);
+	rg->pages[page].bytes = 0;
+	weir_buf_put(&rg->pages[page], body, bytes);
+	rg->order[rg->order_count++] = 64 + page;
+}
+
+static void barrier(struct rig *rg)
+{
+	struct weir_delta_sink sink = {.ctx = rg, .pack = log_pack, .page = log_page};
+	(void)weir_slot_barrier(rg->sl, ++rg->epoch, &sink);
+	weir_slot_committed(rg->sl, rg->epoch);
+}
+
+/* The slot again, from what the barriers wrote (of each number the newest). */
+static enum weir_err restore(struct rig *rg)
+{
+	struct weir_buf saved = {0};
+	weir_slot_save(rg->sl, &saved);
+	weir_slot_destroy(rg->sl);
+	rg->sl = weir_slot_create(&rg->def, 0, rg->ar);
+	enum weir_err err = weir_slot_load(rg->sl, saved.data, saved.bytes, NULL);
+	weir_buf_fini(&saved);
+	for (uint32_t i = 0; i < rg->order_count && err == WEIR_OK; i++) {
+		uint32_t id = rg->order[i];
+		bool newest = true;
+		for (uint32_t k = i + 1; k < rg->order_count; k++)
+			newest &= rg->order[k] != id;
+		if (!newest)
+			continue;
+		err = id < 64 ? weir_slot_restore_pack(rg->sl, id, rg->packs[id].data, rg->packs[id].bytes, NULL)
+			      : weir_slot_restore_page(rg->sl, id - 64, 0, rg->pages[id - 64].data,
+						       rg->pages[id - 64].bytes, NULL);
+	}
+	return err == WEIR_OK ? weir_slot_restore_finish(rg->sl, NULL) : err;
+}
+
+static const struct weir_state_def within = {.within = true, .before_ms = 3000, .after_ms = 5000, .grace_ms = 100};
+
+static void test_order_is_time_then_arrival(void **state)
+{
+	(void)state;
+	struct rig rg;
+	rig_init(&rg, &within, false, false, false);
+	put(&rg, 1, 7, 5000, 1, false);
+	put(&rg, 1, 7, 3000, 2, false);
+	put(&rg, 1, 7, 5000, 3, false);
+	put(&rg, 1, 7, 9000, 4, false); /* of another generation */
+	put(&rg, 1, 8, 4000, 5, false);
+	put(&rg, 0, 7, 4000, 6, false); /* of the other side */
+	put(&rg, 1, 7, 4000, 7, false);
+	assert_string_equal(found(&rg, 1, 7, 0, 20000, 0), "2 7 1 3 4 ");
+	assert_string_equal(found(&rg, 1, 7, 4000, 5000, 0), "7 1 3 ");
+	assert_string_equal(found(&rg, 1, 7, 5001, 8999, 0), "");
+	assert_string_equal(found(&rg, 0, 7, 0, 20000, 0), "6 ");
+	assert_string_equal(found(&rg, 1, 9, 0, 20000, 0), "");
+	/* 3000 + 8100 is passed by 11101: it is no longer there. */
+	assert_string_equal(found(&rg, 1, 7, 0, 20000, 11100), "2 7 1 3 4 ");
+	assert_string_equal(found(&rg, 1, 7, 0, 20000, 11101), "7 1 3 4 ");
+	rig_fini(&rg);
+}
+
+static void test_what_is_final_leaves_once(void **state)
+{
+	(void)state;
+	struct rig rg;
+	rig_init(&rg, &within, true, false, false);
+	put(&rg, 0, 2, 1000, 1, false);
+	put(&rg, 0, 1, 1000, 2, false);
+	put(&rg, 0, 1, 1000, 3, false);
+	put(&rg, 0, 1, 500, 4, true);
+	put(&rg, 0, 1, 2000, 5, false);
+	assert_int_equal(weir_slot_next_close(rg.sl), 6101);
+	assert_string_equal(finals(&rg, 6100, false), "");
+	/* Final, though it has not left yet: no look-up finds it. */
+	assert_string_equal(found(&rg, 0, 1, 0, 9000, 6100), "4 2 3 5 ");
+	assert_string_equal(found(&rg, 0, 1, 0, 9000, 6101), "4 5 ");
+	assert_string_equal(finals(&rg, 6101, false), "2 3 1 ");
+	assert_string_equal(finals(&rg, 6101, false), "");
+	assert_string_equal(found(&rg, 0, 1, 0, 9000, 6000), "4 5 ");
+	assert_string_equal(finals(&rg, 0, true), "5 ");
+	rig_fini(&rg);
+}
+
+static void test_generations_go_as_a_whole(void **state)
+{
+	(void)state;
+	struct rig rg;
+	rig_init(&rg, &within, false, false, false);
+	for (uint32_t i = 0; i < 5000; i++)
+		put(&rg, i % 2, i, i * 10, i, false);
+	uint64_t most = weir_slot_bytes(rg.sl);
+	assert_int_equal(weir_slot_entries(rg.sl), 5000);
+	weir_join_drop(rg.sl, 30000);
+	assert_true(weir_slot_entries(rg.sl) < 3500 && weir_slot_entries(rg.sl) >= 2810); /* 21,900 and later stay */
+	weir_join_drop(rg.sl, 1000000);
+	assert_int_equal(weir_slot_entries(rg.sl), 0);
+	assert_true(weir_slot_bytes(rg.sl) < most / 10);
+	rig_fini(&rg);
+}
+
+static void test_a_record_costs_at_most_48_bytes_beside_its_columns(void **state)
+{
+	(void)state;
+	for (uint32_t n = 1000; n <= 300000; n = n * 5 / 3) {
+		struct rig rg;
+		static const struct weir_state_def hour = {
+			.within = true, .before_ms = 0, .after_ms = 3600000, .grace_ms = 5000};
+		rig_init(&rg, &hour, false, false, false);
+		for (uint32_t i = 0; i < n; i++)
+			put(&rg, 0, i, i, i, false);
+		/* Columns: a string of 10 bytes and a row of 8. */
+		uint64_t beside = weir_slot_bytes(rg.sl) / n - 18;
+		if (beside > 48)
+			fail_msg("%u records: %u bytes each beside their columns", n, (unsigned)beside);
+		rig_fini(&rg);
+	}
+}
+
+static void test_a_restored_buffer_goes_on(void **state)
+{
+	(void)state;
+	struct rig rg;
+	rig_init(&rg, &within, true, true, false);
+	for (uint32_t i = 0; i < 600; i++) {
+		put(&rg, i % 2, i % 40, (int64_t)(i * 7919 % 9000), i, i % 3 == 0);
+		if (i % 100 == 50)
+			barrier(&rg);
+	}
+	(void)finals(&rg, 6500, false);
+	barrier(&rg);
+	static char before[3][8192];
+	snprintf(before[0], 8192, "%s", found(&rg, 0, 4, 0, 9000, 6500));
+	snprintf(before[1], 8192, "%s", found(&rg, 1, 7, 0, 9000, 6500));
+	assert_int_equal(restore(&rg), WEIR_OK);
+	assert_string_equal(found(&rg, 0, 4, 0, 9000, 6500), before[0]);
+	assert_string_equal(found(&rg, 1, 7, 0, 9000, 6500), before[1]);
+	assert_true(strlen(before[0]) > 10);
+	/* It takes more, and what waits still waits, once. */
+	snprintf(before[2], 8192, "%s", finals(&rg, 6600, false));
+	assert_true(strlen(before[2]) > 2);
+	assert_string_equal(finals(&rg, 6600, false), "");
+	put(&rg, 0, 4, 8999, 1000, true);
+	barrier(&rg);
+	assert_int_equal(restore(&rg), WEIR_OK);
+	assert_string_equal(finals(&rg, 6600, false), "");
+	rig_fini(&rg);
+}
+
+static void test_a_buffer_with_a_wrong_link_is_refused(void **state)
+{
+	(void)state;
+	struct rig rg;
+	rig_init(&rg, &within, false, false, false);
+	put(&rg, 0, 1, 10, 1, false);
+	put(&rg, 0, 1, 20, 2, false);
+	barrier(&rg);
+	assert_int_equal(restore(&rg), WEIR_OK);
+	/* Whatever bytes of the body change, a restore says so or leaves something that can be walked. */
+	for (int page = 0; page < 2; page++) {
+		struct weir_buf *b = page ? &rg.pages[1] : &rg.packs[0];
+		for (size_t at = 0; at < b->bytes; at++) {
+			uint8_t was = b->data[at];
+			b->data[at] ^= 0x15;
+			if (restore(&rg) == WEIR_OK) {
+				struct weir_buf list = {0};
+				struct weir_join_row r = row_of(1, 0, 0);
+				weir_join_buffer_find(rg.sl, 0, &r, 0, 100, 0, &list);
+				assert_true(list.bytes <= 2 * sizeof(struct weir_join_found));
+				weir_buf_fini(&list);
+			}
+			b->data[at] = was;
+			weir_slot_destroy(rg.sl);
+			rg.sl = weir_slot_create(&rg.def, 0, rg.ar);
+			put(&rg, 0, 1, 10, 1, false); /* the marker's windows again */
+		}
+	}
+	rig_fini(&rg);
+}
+
+static void test_tables_change_and_come_back(void **state)
+{
+	(void)state;
+	struct rig rg;
+	rig_init(&rg, &(struct weir_state_def){0}, true, true, true);
+	for (uint32_t i = 0; i < 400; i++) {
+		struct weir_join_row r = row_of(i % 50, i, i);
+		if (i % 7 == 0)
+			weir_join_table_delete(rg.sl, i % 2, &r);
+		else
+			weir_join_table_put(rg.sl, i % 2, &r);
+		if (i % 90 == 40)
+			barrier(&rg);
+	}
+	barrier(&rg);
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t k = 0; k < 50; k++) {
+			struct weir_join_row r = row_of(k, 0, 0), got;
+			uint32_t last = 350 + k; /* the last that named it */
+			bool there = weir_join_table_find(rg.sl, last % 2, &r, &got);
+			assert_int_equal(there, last % 7 != 0);
+			if (there) {
+				assert_int_equal(got.time, last);
+				assert_int_equal(weir_load_le64(got.row), last);
+			}
+			assert_false(weir_join_table_find(rg.sl, 1 - last % 2, &r, &got));
+		}
+		assert_int_equal(restore(&rg), WEIR_OK);
+	}
+	rig_fini(&rg);
+}
+
+static void test_versions(void **state)
+{
+	(void)state;
+	struct rig rg;
+	struct weir_join_row r, got;
+	rig_init(&rg, &(struct weir_state_def){.versioned = true, .grace_ms = 5}, true, false, false);
+	for (uint32_t i = 1; i <= 200; i++) {
+		r = row_of(1, i * 10, i);
+		weir_versions_put(rg.sl, &r, i % 9 == 0, i < 100 ? WEIR_TIME_UNSET : 905);
+		if (i % 30 == 0)
+			barrier(&rg);
+	}
+	r = row_of(1, 1005, 7); /* late: between 100 and 101 */
+	weir_versions_put(rg.sl, &r, false, 905);
+	barrier(&rg);
+	for (int round = 0; round < 2; round++) {
+		r = row_of(1, 0, 0);
+		assert_true(weir_versions_find(rg.sl, &r, 2000, &got) && weir_load_le64(got.row) == 200);
+		assert_true(weir_versions_find(rg.sl, &r, 1009, &got) && weir_load_le64(got.row) == 7);
+		assert_true(weir_versions_find(rg.sl, &r, 1004, &got) && weir_load_le64(got.row) == 100);
+		assert_false(weir_versions_find(rg.sl, &r, 995, &got)); /* 99 is a delete */
+		assert_false(weir_versions_find(rg.sl, &r, 899, &got)); /* gone: nobody asks for less than 905 */
+		assert_true(weir_slot_entries(rg.sl) < 120);
+		assert_int_equal(restore(&rg), WEIR_OK);
+	}
+	rig_fini(&rg);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order_is_time_then_arrival),
+		cmocka_unit_test(test_what_is_final_leaves_once),
+		cmocka_unit_test(test_generations_go_as_a_whole),
+		cmocka_unit_test(test_a_record_costs_at_most_48_bytes_beside_its_columns),
+		cmocka_unit_test(test_a_restored_buffer_goes_on),
+		cmocka_unit_test(test_a_buffer_with_a_wrong_link_is_refused),
+		cmocka_unit_test(test_tables_change_and_come_back),
+		cmocka_unit_test(test_versions),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
