@@ -582,8 +582,11 @@ static enum weir_err bad_value(const struct conf_def *d, const char *name, const
 		return weir_diag_set(dg, WEIR_E_CONF, "property '%s' takes %s, not '%s': give '%s' on its own", name,
 				     d->range, value, second);
 	if (d->kind == CONF_ZONE)
-		return weir_diag_set(dg, WEIR_E_CONF,
-				     "property '%s': times are read and printed in UTC only, not in '%s'", name, value);
+		return weir_diag_set(
+			dg, WEIR_E_CONF,
+			"property '%s': times are read and printed in UTC only, not in '%s'; where a query "
+			"wants local time: CONVERT_TZ(CAST(t AS STRING), 'UTC', '%s')",
+			name, value, value);
 	return weir_diag_set(dg, WEIR_E_CONF, "property '%s' takes %s, not '%s'", name, d->range,
 			     secret ? "****" : value);
 }

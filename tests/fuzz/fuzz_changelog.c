@@ -25,6 +25,7 @@ static const struct {
 	 "COUNT_DISTINCT:2 FIRST_VALUE:2 SUM:3"},
 	{{.kind = WEIR_STATE_SESSION, .gap_ms = 10, .changes = true}, "COUNT(*) COUNT_DISTINCT:0 MAX:2"},
 	{{.kind = WEIR_STATE_TABLE}, "COUNT(*) AVG:1 LAST_VALUE:2"},
+	{{.kind = WEIR_STATE_SESSION, .gap_ms = 10, .shared = true}, "COUNT(*) SUM:0 MAX:2"},
 };
 
 enum { PAGES = 300, BEGUN_BYTES_MAX = 512 << 10 };
