@@ -1,6 +1,6 @@
 /* test_kafka_log.c: the log on a cluster against librdkafka's mock cluster: the start of a transactional producer,
  * twins with one id, brokers that go away and come back or do not. */
-#include "tests/support/kafka_mock.h"
+#include "tests/support/kafka_log_mock.h"
 
 #include <pthread.h>
 

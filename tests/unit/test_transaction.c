@@ -2,7 +2,7 @@
  * by librdkafka's mock cluster: each ends in a retry, in an abort and a retry, or in one clear error; none hangs. What
  * the mock does not have (isolation, stored transactional offsets, fencing) tests/integration/kafka_log.sh looks at on
  * a real broker. */
-#include "tests/support/kafka_mock.h"
+#include "tests/support/kafka_log_mock.h"
 
 #include "io/kafka/transaction.h"
 
