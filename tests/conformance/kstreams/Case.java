@@ -96,6 +96,11 @@ abstract class Case {
 		return 0;
 	}
 
+	/** Whether weir may emit rows between those of Kafka Streams, all but the last one of a group. */
+	boolean more() {
+		return false;
+	}
+
 	boolean timeColumn() {
 		return false;
 	}

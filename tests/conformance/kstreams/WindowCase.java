@@ -21,8 +21,10 @@ import java.util.Set;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.kstream.Aggregator;
+import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.EmitStrategy;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.KGroupedStream;
@@ -39,7 +41,8 @@ import org.apache.kafka.streams.state.SessionStore;
 import org.apache.kafka.streams.state.WindowStore;
 
 final class WindowCase extends Case {
-	enum Kind { TUMBLE, HOP, SESSION, TABLE }
+	/** TABLE: no windows. RETRACT: an aggregate over a table. */
+	enum Kind { TUMBLE, HOP, SESSION, TABLE, RETRACT }
 
 	enum Emit { CHANGES, SUPPRESS, ON_CLOSE }
 
@@ -59,8 +62,8 @@ final class WindowCase extends Case {
 
 	WindowCase(Random rnd) {
 		super(rnd);
-		kind = pick(List.of(Kind.TUMBLE, Kind.HOP, Kind.HOP, Kind.SESSION, Kind.SESSION, Kind.TABLE));
-		emit = kind == Kind.TABLE ? Emit.CHANGES : pick(List.of(Emit.CHANGES, Emit.CHANGES, Emit.SUPPRESS, Emit.ON_CLOSE));
+		kind = pick(List.of(Kind.TUMBLE, Kind.HOP, Kind.HOP, Kind.SESSION, Kind.SESSION, Kind.TABLE, Kind.RETRACT));
+		emit = plain() ? Emit.CHANGES : pick(List.of(Emit.CHANGES, Emit.CHANGES, Emit.SUPPRESS, Emit.ON_CLOSE));
 		/* Suppress ends a session 1 ms before Kafka Streams itself holds it closed: even times, odd gap + grace. */
 		long unit = kind == Kind.SESSION && emit == Emit.SUPPRESS ? 2 : pick(List.of(1L, 1L, 7L, 1000L));
 		long n = 1 + rnd.nextInt(20);
@@ -68,7 +71,7 @@ final class WindowCase extends Case {
 		advance = kind == Kind.HOP ? 1 + Math.max(size / 40, rnd.nextLong(size)) % size : size;
 		grace = chance(30) ? 0 : unit * rnd.nextInt(1 + (int) n * 2);
 		timeColumn = chance(50);
-		byColumn = chance(50);
+		byColumn = kind == Kind.RETRACT || chance(50);
 		having = chance(25) ? (long) rnd.nextInt(3) : null;
 		aggregates();
 		where = chance(35) ? pick(PREDICATES) : null;
@@ -83,10 +86,14 @@ final class WindowCase extends Case {
 		new Predicate("s IS DISTINCT FROM 'b'", r -> !Objects.equals(r.s, "b")),
 		new Predicate("x BETWEEN -2 AND 2.25", r -> r.x == null ? null : r.x >= -2 && r.x <= 2.25));
 
+	private boolean plain() {
+		return kind == Kind.TABLE || kind == Kind.RETRACT;
+	}
+
 	private void aggregates() {
 		aggs.add(chance(50) ? AGGS.get(0) : AGGS.get(1));
 		for (int n = rnd.nextInt(5); n > 0; n--)
-			aggs.add(pick(AGGS));
+			aggs.add(pick(kind == Kind.RETRACT ? RETRACTABLE : AGGS));
 	}
 
 	private static List<Long> longs(List<In> l) {
@@ -129,6 +136,15 @@ final class WindowCase extends Case {
 		new Agg("LAST_VALUE(v)", "BIGINT", l -> longs(l).stream().reduce((a, b) -> b).orElse(null)),
 		new Agg("FIRST_VALUE(s)", "STRING", l -> strings(l).stream().findFirst().orElse(null)));
 
+	private static final List<Agg> RETRACTABLE = AGGS.stream()
+		.filter(a -> a.sql.matches("(COUNT|SUM|AVG)\\(.*") && !a.sql.contains("DISTINCT")).toList();
+
+	/** A record that stays in its group is first taken out of it and then added: Kafka Streams shows the end of that alone. */
+	@Override
+	boolean more() {
+		return kind == Kind.RETRACT;
+	}
+
 	/** Records whose time goes up and down; those that Kafka Streams never shows to its windows do not lead. */
 	private void fill(long unit) {
 		int count = 1 + rnd.nextInt(60), keys = 1 + rnd.nextInt(4);
@@ -168,7 +184,7 @@ final class WindowCase extends Case {
 
 	private boolean kept(In r) {
 		return group(r) != null && (where == null || Boolean.TRUE.equals(where.value.apply(r)))
-			&& (kind != Kind.TABLE || r.row);
+			&& (!plain() || r.row);
 	}
 
 	@Override
@@ -180,22 +196,23 @@ final class WindowCase extends Case {
 	String sql() {
 		StringBuilder q = new StringBuilder("CREATE TABLE events (k STRING, g STRING, v BIGINT, d DECIMAL(8, 2), x DOUBLE, s STRING,\n  ");
 		q.append(timeColumn ? "ts BIGINT, at AS TO_TIMESTAMP_LTZ(ts, 3)" : "at TIMESTAMP(3) METADATA FROM 'timestamp' VIRTUAL");
-		if (kind != Kind.TABLE)
+		if (!plain())
 			q.append(", WATERMARK FOR at AS at").append(grace == 0 ? "" : " - " + seconds(grace));
+		q.append(kind == Kind.RETRACT ? ", PRIMARY KEY (k) NOT ENFORCED" : "");
 		q.append(")\nWITH ('connector' = 'recorded', 'path' = 'in', 'topic' = 'events', 'value.format' = 'json', 'key.format' = 'raw',"
-			+ " 'key.fields' = 'k', 'value.fields-include' = 'EXCEPT_KEY');\nCREATE TABLE result (k STRING, ");
-		if (kind != Kind.TABLE)
+			+ (kind == Kind.RETRACT ? "" : " 'key.fields' = 'k',") + " 'value.fields-include' = 'EXCEPT_KEY');\nCREATE TABLE result (k STRING, ");
+		if (!plain())
 			q.append("window_start TIMESTAMP(3), window_end TIMESTAMP(3), ");
 		for (int i = 0; i < aggs.size(); i++)
 			q.append(i == 0 ? "" : ", ").append("a" + i + " " + aggs.get(i).type);
-		q.append(kind == Kind.TABLE ? ", PRIMARY KEY (k) NOT ENFORCED)" : ")");
+		q.append(plain() ? ", PRIMARY KEY (k) NOT ENFORCED)" : ")");
 		q.append("\nWITH ('connector' = 'recorded', 'path' = 'out', 'topic' = 'result', 'value.format' = 'json', ");
-		if (kind == Kind.TABLE)
+		if (plain())
 			q.append("'key.format' = 'raw', 'value.fields-include' = 'EXCEPT_KEY');\n");
 		else
 			q.append("'key.format' = 'windowed', 'key.fields' = 'k', 'value.fields-include' = 'EXCEPT_KEY');\n");
 		String by = byColumn ? "g" : "k";
-		q.append("INSERT INTO result SELECT ").append(by).append(kind == Kind.TABLE ? "" : ", window_start, window_end");
+		q.append("INSERT INTO result SELECT ").append(by).append(plain() ? "" : ", window_start, window_end");
 		for (Agg a : aggs)
 			q.append(", ").append(a.sql);
 		q.append("\n  FROM ");
@@ -203,15 +220,15 @@ final class WindowCase extends Case {
 		case TUMBLE -> q.append("TABLE(TUMBLE(TABLE events, DESCRIPTOR(at), " + seconds(size) + "))");
 		case HOP -> q.append("TABLE(HOP(TABLE events, DESCRIPTOR(at), " + seconds(advance) + ", " + seconds(size) + "))");
 		case SESSION -> q.append("TABLE(SESSION(TABLE events PARTITION BY " + by + ", DESCRIPTOR(at), " + seconds(size) + "))");
-		case TABLE -> q.append("events");
+		case TABLE, RETRACT -> q.append("events");
 		}
 		q.append("\n  WHERE ").append(by).append(" IS NOT NULL");
 		if (where != null)
 			q.append(" AND (").append(where.sql).append(")");
-		q.append("\n  GROUP BY ").append(kind == Kind.TABLE ? "" : "window_start, window_end, ").append(by);
+		q.append("\n  GROUP BY ").append(plain() ? "" : "window_start, window_end, ").append(by);
 		if (having != null)
 			q.append("\n  HAVING ").append(aggs.get(0).sql).append(" > ").append(having);
-		if (kind != Kind.TABLE)
+		if (!plain())
 			q.append(emit == Emit.CHANGES ? " EMIT CHANGES" : " EMIT FINAL");
 		return q.append(";\n").toString();
 	}
@@ -229,6 +246,18 @@ final class WindowCase extends Case {
 
 	@Override
 	void build(StreamsBuilder b) {
+		if (kind == Kind.RETRACT) {
+			KTable<String, String> t = b.table("events", Consumed.with(Serdes.String(), Serdes.String()));
+			if (where != null)
+				t = t.filter((k, v) -> v != null && Boolean.TRUE.equals(where.value.apply(in(v))));
+			t.groupBy((k, v) -> KeyValue.pair(in(v).g, v), Grouped.with(Serdes.String(), Serdes.String()))
+				.aggregate(() -> "", (k, v, a) -> a.isEmpty() ? v : a + "," + v, (k, v, a) -> {
+					List<String> left = new ArrayList<>(List.of(a.split(",")));
+					left.remove(v);
+					return left.isEmpty() ? null : String.join(",", left);
+				}, Materialized.with(Serdes.String(), Serdes.String())).toStream().to("result", Produced.with(Serdes.String(), Serdes.String()));
+			return;
+		}
 		KStream<String, String> s = stream(b, "events");
 		if (where != null)
 			s = s.filter((k, v) -> Boolean.TRUE.equals(where.value.apply(input.get(current))));
@@ -271,17 +300,17 @@ final class WindowCase extends Case {
 	}
 
 	private Row row(byte[] key, String value, long timestamp, boolean passes) {
-		int inner = key.length - (kind == Kind.TABLE ? 0 : kind == Kind.SESSION ? 16 : 8);
+		int inner = key.length - (plain() ? 0 : kind == Kind.SESSION ? 16 : 8);
 		String k = new String(key, 0, inner, StandardCharsets.UTF_8), w = "";
 		ByteBuffer b = ByteBuffer.wrap(key, inner, key.length - inner);
 		if (kind == Kind.SESSION) {
 			long last = b.getLong();
 			w = "[" + b.getLong() + "," + last + "]";
-		} else if (kind != Kind.TABLE) {
+		} else if (!plain()) {
 			long start = b.getLong();
 			w = "[" + start + "," + (start + size) + ")";
 		}
-		String time = emit == Emit.CHANGES ? " @" + timestamp : "", entry = "'" + k + "'" + w;
+		String time = emit == Emit.CHANGES && kind != Kind.RETRACT ? " @" + timestamp : "", entry = "'" + k + "'" + w;
 		return new Row(k, entry, entry + time + " " + (value == null ? "deleted" : value), time, value == null, passes);
 	}
 
@@ -289,11 +318,11 @@ final class WindowCase extends Case {
 	 * that stops passing is deleted, one that did not pass never comes. */
 	@Override
 	void normalise(List<Row> rows, boolean weir) {
-		if (kind != Kind.SESSION || weir)
+		if ((kind != Kind.SESSION && kind != Kind.RETRACT) || weir)
 			return;
 		for (int i = 0; i < rows.size(); i++) {
 			Row row = rows.get(i);
-			for (int j = i - 1; !row.deleted() && j >= 0 && rows.get(j).deleted(); j--)
+			for (int j = i - 1; kind == Kind.SESSION && !row.deleted() && j >= 0 && rows.get(j).deleted(); j--)
 				if (rows.get(j).entry().equals(row.entry())) {
 					rows.remove(j);
 					i--;
