@@ -12,8 +12,10 @@
 #include "hotpath/state/row.h"
 #include "hotpath/state/versions.h"
 
-/* A record as it came, for late.topic: the batch it stood in is gone by the time it is judged. */
+/* A record as it came, for late.topic: the batch it stood in is gone by the time it is judged. Of a row of a state the
+ * value is JSON, topic its name and topic_partition its slot. */
 struct original {
+	bool up;
 	struct weir_record record;
 	const char *topic;
 	uint32_t topic_partition;
@@ -322,6 +324,20 @@ static const struct original *keep_original(struct weir_join *jn, const struct w
 	return o;
 }
 
+static const struct original *keep_row(struct weir_join *jn, const struct weir_fragment *fr, uint32_t row)
+{
+	struct weir_encoder *en = jn->w->st->late_encoder[fr->stage];
+	struct original *o = weir_scratch_take(&jn->scratch, sizeof *o);
+	struct weir_buf value = {0};
+	en->encode(en, fr->rows.cols, row, &value);
+	*o = (struct original){
+		.up = true, .topic = jn->w->cf.plan->stages[fr->stage].name, .topic_partition = fr->slot, .row = row};
+	o->record.value = keep_bytes(&jn->scratch, value.data, (uint32_t)value.bytes);
+	o->record.value_bytes = (uint32_t)value.bytes;
+	weir_buf_fini(&value);
+	return o;
+}
+
 static bool has_null_key(const struct weir_fragment_branch *fb, uint32_t key_count, uint32_t row)
 {
 	for (uint32_t k = 0; k < key_count; k++)
@@ -356,6 +372,8 @@ static void hold_row(struct weir_join *jn, const struct weir_fragment *fr, const
 		(void)weir_row_pack(keyed->cols, side->col_count, row, at + key_room);
 	if (jn->def->within && fr->input && jn->w->cf.policies[fr->scan].late >= 0)
 		h->original = keep_original(jn, fr, row);
+	if (jn->def->within && !fr->input && jn->w->cf.policies[0].late >= 0)
+		h->original = keep_row(jn, fr, row);
 	struct item it = {key, h, (uint32_t)(ln - jn->lanes), slot};
 	weir_buf_put(&ln->items, &it, sizeof it);
 }
@@ -797,9 +815,15 @@ static void note_late(struct weir_join *jn, struct weir_bundle *b, const struct 
 	w->st->now->by_reason[WEIR_REASON_LATE]++;
 	if (!o)
 		return;
+	uint32_t output = (uint32_t)w->cf.policies[o->scan].late;
+	if (o->up) {
+		weir_worker_put_late_row(w, b, (struct weir_slice){o->record.value, o->record.value_bytes}, o->topic,
+					 o->topic_partition, o->row, h->r.time, output, jn->stage);
+		return;
+	}
 	struct weir_input in = {
 		.records = &o->record, .topic = o->topic, .topic_partition = o->topic_partition, .seq = o->seq};
-	weir_worker_put_late(w, b, &in, o->row, (uint32_t)w->cf.policies[o->scan].late, jn->stage);
+	weir_worker_put_late(w, b, &in, o->row, output, jn->stage);
 }
 
 /* A record beside a buffer. False: no room, come again. */

@@ -603,32 +603,38 @@ void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uin
 }
 
 /* A row of a state that came too late for the next one: JSON of its columns, with the state's name as topic. */
-static void put_late_row(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr, uint32_t row,
-			 uint32_t output, uint32_t stage)
+void weir_worker_put_late_row(struct weir_worker *w, struct weir_bundle *b, struct weir_slice value, const char *from,
+			      uint32_t slot, uint32_t row, int64_t time, uint32_t output, uint32_t stage)
 {
-	struct weir_encoder *en = w->st->late_encoder[fr->stage];
-	const char *from = w->cf.plan->stages[fr->stage].name;
-	struct weir_buf h = {0}, value = {0};
+	struct weir_buf h = {0};
 	char number[32];
-	en->encode(en, fr->rows.cols, row, &value);
 	put_header(&h, "weir-error-reason", "late");
 	put_header(&h, "weir-error-topic", from);
-	snprintf(number, sizeof number, "%u", fr->slot);
+	snprintf(number, sizeof number, "%u", slot);
 	put_header(&h, "weir-error-partition", number);
 	put_header(&h, "weir-error-stage", w->cf.plan->stages[stage].name);
 	struct weir_chunk *c = weir_bundle_chunk(b);
 	c->output = output;
 	c->stage = stage + 1;
-	c->slot = fr->slot;
+	c->slot = slot;
 	c->seq = w->st->late_count++;
 	c->branch = row;
 	c->results = 1;
-	weir_result_put(&b->results, (struct weir_slice){0}, (struct weir_slice){value.data, value.bytes},
-			(struct weir_slice){h.data, h.bytes}, 4, fr->rows.time[row],
-			(int32_t)(fr->slot % w->cf.outputs[output].partitions));
+	weir_result_put(&b->results, (struct weir_slice){0}, value, (struct weir_slice){h.data, h.bytes}, 4, time,
+			(int32_t)(slot % w->cf.outputs[output].partitions));
 	c->bytes = b->results.bytes - c->at;
 	w->st->now->results++;
 	weir_buf_fini(&h);
+}
+
+static void put_late_row(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr, uint32_t row,
+			 uint32_t output, uint32_t stage)
+{
+	struct weir_encoder *en = w->st->late_encoder[fr->stage];
+	struct weir_buf value = {0};
+	en->encode(en, fr->rows.cols, row, &value);
+	weir_worker_put_late_row(w, b, (struct weir_slice){value.data, value.bytes}, w->cf.plan->stages[fr->stage].name,
+				 fr->slot, row, fr->rows.time[row], output, stage);
 	weir_buf_fini(&value);
 }
 

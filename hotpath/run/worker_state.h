@@ -95,6 +95,9 @@ void weir_worker_send_stage_fragment(struct weir_worker *w, struct weir_fragment
 /* The original of a record that came too late, in->records[0]; order: among those of one batch. */
 void weir_worker_put_late(struct weir_worker *w, struct weir_bundle *b, const struct weir_input *in, uint32_t order,
 			  uint32_t output, uint32_t stage);
+/* The same for a row of a state: value is JSON of its columns, from the state's name. */
+void weir_worker_put_late_row(struct weir_worker *w, struct weir_bundle *b, struct weir_slice value, const char *from,
+			      uint32_t slot, uint32_t row, int64_t time, uint32_t output, uint32_t stage);
 /* point.c: runs the stage branches of a filled fragment and sends it to every owner. */
 void weir_worker_hand_over(struct weir_worker *w, struct weir_bundle *b, struct weir_fragment *fr);
 void weir_worker_fragment_return(struct weir_worker *w, struct weir_fragment *fr, uint32_t producer);

@@ -212,6 +212,38 @@ static void test_matches_come_in_order_of_time(void **state)
 	weir_driver_destroy(j.dr);
 }
 
+/* late.topic gets the record as it was; a row of a state, late for a join, as JSON. */
+static void test_late_records_go_to_their_topic(void **state)
+{
+	(void)state;
+	for (int states = 0; states < 2; states++) {
+		struct job j = job_begin();
+		struct weir_driver_record r;
+		struct weir_stream *l = source(&j, "l", 0);
+		if (states) {
+			l = weir_aggregate(weir_tumble(weir_key_by(l, "k"), 10), "w", "k, window_start, COUNT(*) AS v");
+			l = weir_select(l, "k, v");
+		}
+		l = weir_join_within(weir_key_by(l, "k"), weir_key_by(source(&j, "r", 0), "k"), "j", WEIR_JOIN_INNER, 1,
+				     1);
+		(void)weir_sink(weir_select(l, "l.v AS l, r.v AS r"), "out",
+				"connector=recorded path=x topic=out format=json");
+		conf_set(&j, "late.topic", "late");
+		conf_set(&j, "task.time", "max");
+		job_start(&j);
+		push_kv(&j, "r", "a", 1, 100);
+		push_kv(&j, "l", "a", 2, 50);
+		end(&j);
+		assert_true(weir_driver_pop(j.dr, "late", &r));
+		const char *want = states ? "{\"k\":\"a\",\"COUNT(*)\":1" : "{\"k\":\"a\",\"v\":2,\"ts\":50}";
+		if (r.value.bytes < strlen(want) || memcmp(r.value.data, want, strlen(want)) != 0)
+			fail_msg("%.*s", (int)r.value.bytes, (const char *)r.value.data);
+		assert_false(weir_driver_pop(j.dr, "late", &r));
+		expect_none(&j);
+		weir_driver_destroy(j.dr);
+	}
+}
+
 /* ---- tables ---- */
 
 static void test_a_table_is_its_latest_rows(void **state)
@@ -844,6 +876,7 @@ int main(void)
 		cmocka_unit_test(test_a_late_record_is_counted_and_dropped),
 		cmocka_unit_test(test_a_match_and_its_rows_never_stand_alone),
 		cmocka_unit_test(test_matches_come_in_order_of_time),
+		cmocka_unit_test(test_late_records_go_to_their_topic),
 		cmocka_unit_test(test_a_table_is_its_latest_rows),
 		cmocka_unit_test(test_a_stream_beside_a_table),
 		cmocka_unit_test(test_an_aggregate_is_a_table_to_join_with),
