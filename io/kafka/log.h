@@ -22,8 +22,11 @@ struct weir_kafka_log_spec {
 	int64_t broker_wait_ms;
 	const _Atomic bool *stop; /* gives up waiting when set; may be NULL */
 };
-/* Connects, claims a transactional id for this instance (the smallest number that no running instance on this machine
- * has, so that a restarted one fences its own past at once) and resolves the predecessor's transaction. */
+/* Connects, claims a transactional id for this instance (APP-INSTANCE with group.instance.id, else APP-HOST-N, where N
+ * is the smallest number that no running instance on this machine has, so that a restarted one fences its own past at
+ * once; transactional.id, if set, stands for APP) and resolves the predecessor's transaction. cf is borrowed until
+ * close: a replaced producer is configured from it again. Offsets are committed for the generation that the input is in
+ * at the commit: call commit only between weir_kafka_input_begin and weir_kafka_input_release. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_log_open(struct weir_log **out, const struct weir_conf *cf,
 						  const struct weir_kafka_log_spec *spec,
 						  const struct weir_kafka_log *lg, struct weir_diag **dg);
