@@ -500,6 +500,49 @@ static enum weir_err check_alone(const struct weir_core *co, bool *all, struct w
 		co->app, owned, co->plan->partition_count);
 }
 
+/* Waits until the group takes the assignment back. */
+static enum weir_err wait_revoked(struct weir_engine *en, struct weir_diag **dg)
+{
+	enum weir_kafka_group_state state = weir_kafka_input_state(en->core.input);
+	enum weir_err err = WEIR_OK;
+	while (err == WEIR_OK && state == WEIR_GROUP_ASSIGNED &&
+	       !atomic_load_explicit(&en->stop_asked, memory_order_relaxed))
+		err = weir_kafka_input_serve(en->core.input, GROUP_SLEEP_MS, &state, dg);
+	return err;
+}
+
+/* Gives back what the group has taken or is taking. */
+static enum weir_err answer_group(struct weir_engine *en, bool leave, struct weir_diag **dg)
+{
+	struct weir_kafka_input *in = en->core.input;
+	switch (weir_kafka_input_state(in)) {
+	case WEIR_GROUP_RUNNING:
+		return leave ? weir_kafka_input_rejoin(in, dg) : WEIR_OK;
+	case WEIR_GROUP_REVOKED:
+	case WEIR_GROUP_LOST:
+		return weir_kafka_input_release(in, dg);
+	case WEIR_GROUP_JOINING:
+	case WEIR_GROUP_ASSIGNED: /* it has gone on already */
+	default:
+		return WEIR_OK;
+	}
+}
+
+static void say_and_forget(struct weir_engine *en, const char *what, struct weir_diag **dg)
+{
+	weir_core_log(&en->core, 4, "%s%s", weir_diag_text(*dg), what);
+	weir_diag_destroy(*dg);
+	*dg = NULL;
+}
+
+/* The threads of this session are gone; the next one starts clean. */
+static void forget_session(struct weir_engine *en)
+{
+	en->snap_err = WEIR_OK;
+	atomic_store_explicit(&en->snap_failed, false, memory_order_relaxed);
+	atomic_store_explicit(&en->abort, false, memory_order_relaxed);
+}
+
 /* One assignment: restore, run, commit, give back. *again: another will come. */
 static enum weir_err run_assignment(struct weir_engine *en, bool first, bool *again, struct weir_diag **dg)
 {
@@ -507,14 +550,12 @@ static enum weir_err run_assignment(struct weir_engine *en, bool first, bool *ag
 	bool all;
 	*again = false;
 	enum weir_err err = check_alone(co, &all, dg);
+	if (err != WEIR_OK && first)
+		return err;
 	if (err != WEIR_OK) {
-		if (first)
-			return err;
-		weir_core_log(co, 4, "%s", weir_diag_text(*dg));
-		weir_diag_destroy(*dg);
-		*dg = NULL;
+		say_and_forget(en, "", dg);
 		*again = true;
-		return WEIR_OK; /* waits for the next assignment */
+		return wait_revoked(en, dg);
 	}
 	err = weir_core_begin(co, dg);
 	if (err == WEIR_OK && first)
@@ -523,6 +564,9 @@ static enum weir_err run_assignment(struct weir_engine *en, bool first, bool *ag
 		say_consumed(co);
 	if (err == WEIR_OK && co->consumed)
 		return WEIR_OK;
+	if (err == WEIR_OK && weir_kafka_input_state(co->input) != WEIR_GROUP_ASSIGNED)
+		err = weir_diag_set(dg, WEIR_E_UNAVAILABLE,
+				    "the group took the partitions back while they were restored");
 	if (err == WEIR_OK)
 		err = weir_kafka_input_begin(co->input, dg);
 	if (err == WEIR_OK)
@@ -530,26 +574,24 @@ static enum weir_err run_assignment(struct weir_engine *en, bool first, bool *ag
 	pthread_mutex_lock(&en->gate);
 	weir_core_end(co);
 	pthread_mutex_unlock(&en->gate);
-	bool fenced = err == WEIR_E_FENCED;
-	if (fenced && atomic_load_explicit(&en->stops, memory_order_relaxed) == 0) {
-		weir_core_log(co, 4, "%s: joining again", weir_diag_text(*dg));
-		weir_diag_destroy(*dg);
-		*dg = NULL;
+	bool stopping = atomic_load_explicit(&en->stops, memory_order_relaxed) != 0;
+	enum weir_kafka_group_state state = weir_kafka_input_state(co->input);
+	/* The group went on while state was restored: what could not be looked up belongs to somebody else by now. */
+	bool overtaken = err == WEIR_E_UNAVAILABLE && state != WEIR_GROUP_ASSIGNED && state != WEIR_GROUP_RUNNING;
+	if ((err == WEIR_E_FENCED || overtaken) && !stopping) {
+		bool leave = err == WEIR_E_FENCED;
+		say_and_forget(en, ": joining again", dg);
 		err = co->log && co->log->ops->drop ? co->log->ops->drop(co->log, dg) : WEIR_OK;
 		if (err == WEIR_OK)
-			err = weir_kafka_input_state(co->input) == WEIR_GROUP_RUNNING
-				      ? weir_kafka_input_rejoin(co->input, dg)
-				      : weir_kafka_input_release(co->input, dg);
-		en->snap_err = WEIR_OK;
-		atomic_store_explicit(&en->snap_failed, false, memory_order_relaxed);
-		atomic_store_explicit(&en->abort, false, memory_order_relaxed);
+			err = answer_group(en, leave, dg);
+		forget_session(en);
 		*again = true;
 		return err;
 	}
-	if (err != WEIR_OK || atomic_load_explicit(&en->stop_asked, memory_order_relaxed))
+	if (err != WEIR_OK || stopping)
 		return err;
-	atomic_store_explicit(&en->abort, false, memory_order_relaxed);
-	*again = weir_kafka_input_state(co->input) == WEIR_GROUP_REVOKED;
+	forget_session(en);
+	*again = state == WEIR_GROUP_REVOKED;
 	return *again ? weir_kafka_input_release(co->input, dg) : WEIR_OK;
 }
 
