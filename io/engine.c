@@ -623,6 +623,8 @@ enum weir_err weir_engine_run(struct weir_engine *en, struct weir_diag **diag)
 	}
 	if (err == WEIR_OK)
 		weir_core_source_warnings(co);
+	static const char *const guarantees[] = {"at_least_once", "exactly_once", "at_most_once"};
+	weir_core_log(co, 7, "application %s, guarantee %s", co->app, guarantees[co->settings.guarantee]);
 	if (err == WEIR_OK && !co->input && co->consumed) {
 		say_consumed(co);
 		return WEIR_OK;

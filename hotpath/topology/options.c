@@ -792,7 +792,6 @@ const char *weir_table_option_idle(const struct weir_option *o)
 		{"scan.parallelism", NULL, "--workers says how many threads work"},
 		{"sink.parallelism", NULL, "--workers says how many threads work"},
 		{"scan.topic-partition-discovery.interval", NULL, "partitions are looked for when the job starts"},
-		{"sink.delivery-guarantee", NULL, "processing.guarantee says it for the whole job"},
 		{"sink.transactional-id-prefix", NULL, "the application id names transactions"},
 		{"sink.partitioner", "fixed", "records go by their key"},
 		{"sink.partitioner", "round-robin", "records go by their key"},

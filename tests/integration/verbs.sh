@@ -130,10 +130,13 @@ if command -v jq >/dev/null 2>&1; then
 	if [ "$(id_of 日本)" != "$(id_of 中国)" ]; then ok "two such names are two applications"; else not_ok "two such names are one application"; fi
 fi
 expect "state.dir has no effect yet, which is said" 0 'property state.dir has no effect in weir' "$weir" run "$sql" --define "in=$in" --define "out=$scratch/dir_out" -X "state.dir=$scratch"
-sed "s/'topic' = 'revenue.by-merchant',/& 'sink.parallelism' = '4', 'sink.delivery-guarantee' = 'exactly-once',/" "$sql" >"$scratch/idle.sql"
+sed "s/'topic' = 'revenue.by-merchant',/& 'sink.parallelism' = '4', 'sink.transactional-id-prefix' = 'mine',/" "$sql" >"$scratch/idle.sql"
 expect "options without effect are named at their place" 0 "idle.sql:[0-9]+:[0-9]+: warning: option 'sink.parallelism' has no effect: --workers says" \
 	"$weir" validate "$scratch/idle.sql" "${defines[@]}"
-expect "also those that promise something" 0 "warning: option 'sink.delivery-guarantee' has no effect: processing.guarantee says it for the whole job" \
+sed "s/'topic' = 'revenue.by-merchant',/& 'sink.delivery-guarantee' = 'exactly-once',/" "$sql" >"$scratch/promise.sql"
+expect "sink.delivery-guarantee is the job's guarantee" 0 'guarantee exactly_once' \
+	"$weir" run "$scratch/promise.sql" --define "in=$in" --define "out=$scratch/promised" -v
+expect "also those that promise something" 0 "warning: option 'sink.transactional-id-prefix' has no effect: the application id names transactions" \
 	"$weir" validate "$scratch/idle.sql" "${defines[@]}"
 
 # ---- keys in tests ----
