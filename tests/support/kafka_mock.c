@@ -88,12 +88,15 @@ static void swallow(void *ctx, int level, const char *text)
 
 struct weir_kafka_input *mock_input(const char *topic, const char *group, bool member, bool bounded)
 {
-	static const char *const conf[][2] = {/* A rebalance on the mock takes a second less than this, which must be
-					       * above 3 s; a fetch waits its whole time when there is nothing. */
-					      {"session.timeout.ms", "4000"},
-					      {"heartbeat.interval.ms", "200"},
-					      {"fetch.wait.max.ms", "10"},
-					      {"retry.backoff.ms", "20"}};
+	static const char *const conf[][2] = {
+		/* A rebalance on the mock takes a second less than this, which must be
+		 * above 3 s; a fetch waits its whole time when there is nothing. */
+		{"session.timeout.ms", "4000"},
+		/* Bounds a join that the mock forgot: it drops members of a process that was stopped meanwhile. */
+		{"max.poll.interval.ms", "10000"},
+		{"heartbeat.interval.ms", "200"},
+		{"fetch.wait.max.ms", "10"},
+		{"retry.backoff.ms", "20"}};
 	struct weir_kafka_scan scan = {.table = "t",
 				       .topics = &topic,
 				       .topic_count = 1,
