@@ -359,6 +359,8 @@ static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_dia
 				*out = p;
 				best = pt->first_ts;
 			}
+		} else if (now && pt->poll == WEIR_POLL_LATER) {
+			pt->data_us = now; /* idle counts from here */
 		} else if (now && pt->poll == WEIR_POLL_EMPTY && !pt->idle_told &&
 			   now - pt->data_us > fd->cf.idle_ms * 1000) {
 			pt->idle_told = true;

@@ -20,6 +20,7 @@ struct weir_unit {
 enum weir_poll {
 	WEIR_POLL_UNIT,  /* a unit is there */
 	WEIR_POLL_EMPTY, /* nothing now, more may come (unbounded) */
+	WEIR_POLL_LATER, /* the same, but the log has more or cannot be asked now: not a partition that is idle */
 	WEIR_POLL_BOUND, /* the bound is reached: nothing will ever come */
 	WEIR_POLL_ERROR  /* dg says what; the stream is stuck there */
 };

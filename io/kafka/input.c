@@ -294,6 +294,21 @@ static enum weir_err poll_for(struct weir_kafka_input *in, uint32_t p, struct we
 	return err;
 }
 
+/* Whether an empty queue says nothing about the partition: it has records that were not fetched yet, or nobody can
+ * tell. */
+static bool is_behind(const struct weir_kafka_input *in, const struct weir_kafka_part *pt)
+{
+	int64_t low, high;
+	if (weir_kafka_client_down(in->kc) != NULL)
+		return true;
+	if (pt->at_end)
+		return false;
+	/* What the last fetch said; none yet: below 0. */
+	return rd_kafka_get_watermark_offsets(in->rk, in->topics[pt->topic].name, (int32_t)pt->number, &low, &high) !=
+		       0 ||
+	       high < 0 || high > pt->next;
+}
+
 static enum weir_poll kafka_peek(struct weir_stream_log *sl, uint32_t p, int64_t *first_ts, struct weir_diag **dg)
 {
 	struct weir_kafka_part *pt = part_at(sl, p);
@@ -306,17 +321,17 @@ static enum weir_poll kafka_peek(struct weir_stream_log *sl, uint32_t p, int64_t
 	if (!pt->owned)
 		return WEIR_POLL_BOUND;
 	if (in->state != WEIR_GROUP_RUNNING || in->paused)
-		return WEIR_POLL_EMPTY;
+		return WEIR_POLL_LATER;
 	if (pt->head == NULL && !pt->done) {
 		enum weir_err err = stick(in, poll_for(in, number, dg), dg);
 		in->peeked = number;
 		if (err != WEIR_OK)
 			return WEIR_POLL_ERROR;
 		if (in->state != WEIR_GROUP_RUNNING)
-			return pt->owned ? WEIR_POLL_EMPTY : WEIR_POLL_BOUND;
+			return pt->owned ? WEIR_POLL_LATER : WEIR_POLL_BOUND;
 	}
 	if (pt->head == NULL)
-		return pt->done ? WEIR_POLL_BOUND : WEIR_POLL_EMPTY;
+		return pt->done ? WEIR_POLL_BOUND : is_behind(in, pt) ? WEIR_POLL_LATER : WEIR_POLL_EMPTY;
 	*first_ts = pt->head->u.count != 0 ? pt->head->record[0].timestamp : pt->last_ts;
 	return WEIR_POLL_UNIT;
 }

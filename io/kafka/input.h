@@ -62,7 +62,9 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_input_open(struct weir_kafka_input **ou
 /* Leaves the group (static members do not) and frees. Its streams must be closed. NULL is fine. */
 void weir_kafka_input_close(struct weir_kafka_input *in);
 /* The stream of a scan; owned by in: its close op does nothing. partitions() counts all of the topics' partitions in
- * spec order, whoever owns them; peek of one that is not owned is WEIR_POLL_BOUND. seek decides where begin starts. */
+ * spec order, whoever owns them; peek of one that is not owned is WEIR_POLL_BOUND,
+ * and WEIR_POLL_LATER while not RUNNING, paused, behind the log's end or without brokers. seek decides where begin
+ * starts. */
 struct weir_stream_log *weir_kafka_input_stream(struct weir_kafka_input *in, uint32_t scan);
 /* Whether reading scan has no end. */
 bool weir_kafka_input_live(const struct weir_kafka_input *in, uint32_t scan);

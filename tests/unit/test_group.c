@@ -59,11 +59,15 @@ static void test_shared(void **state)
 	assert_int_equal(sl->ops->peek(sl, 0, &ts, NULL), WEIR_POLL_BOUND); /* not owned */
 	mock_reach(a, WEIR_GROUP_ASSIGNED);
 	assert_int_equal(owned(a), 15);
-	assert_int_equal(sl->ops->peek(sl, 0, &ts, NULL), WEIR_POLL_EMPTY); /* not begun */
+	assert_int_equal(sl->ops->peek(sl, 0, &ts, NULL), WEIR_POLL_LATER); /* not begun */
 	assert_int_equal(committed(a, offset, epoch, NULL), WEIR_OK);
 	assert_int_equal(offset[3], -1);
 	assert_int_equal(weir_kafka_input_begin(a, NULL), WEIR_OK);
+	assert_int_not_equal(sl->ops->peek(sl, 0, &ts, NULL), WEIR_POLL_EMPTY); /* not idle, fetched or not */
 	read_all(a, next);
+	for (int turns = 0; sl->ops->peek(sl, 3, &ts, NULL) != WEIR_POLL_EMPTY && turns < 3000; turns++)
+		(void)mock_read(a, next);
+	assert_int_equal(sl->ops->peek(sl, 3, &ts, NULL), WEIR_POLL_EMPTY); /* at the end, it is */
 	commit(a, 0, 100, "17");
 	commit(a, 1, 200, "not a number");
 	commit(a, 3, 400, "18446744073709551616");
@@ -83,7 +87,7 @@ static void test_shared(void **state)
 		assert_int_equal(weir_kafka_input_serve(b, 5, &at, NULL), WEIR_OK);
 		assert_int_equal(at, WEIR_GROUP_JOINING);
 	}
-	assert_int_equal(sl->ops->peek(sl, 0, &ts, NULL), WEIR_POLL_EMPTY); /* drains, reads no more */
+	assert_int_equal(sl->ops->peek(sl, 0, &ts, NULL), WEIR_POLL_LATER); /* drains, reads no more */
 	assert_int_equal(weir_kafka_input_release(a, NULL), WEIR_OK);
 	assert_int_equal(owned(a), 0);
 	enum weir_kafka_group_state at_a = WEIR_GROUP_JOINING, at_b = WEIR_GROUP_JOINING;
