@@ -127,9 +127,22 @@ static enum weir_err kafka_scan(struct weir_kafka_scan *out, const struct weir_t
 				    to->scan_startup_offsets, &out->startup, &out->startup_ts, dg);
 	if (err == WEIR_OK && to->scan_bounded_mode && strcmp(to->scan_bounded_mode, "unbounded") != 0) {
 		out->bounded = true;
+		out->bound_from_group = strcmp(to->scan_bounded_mode, "group-offsets") == 0;
 		err = parse_startup(def->name, "scan.bounded.mode", to->scan_bounded_mode, to->scan_bounded_timestamp,
 				    to->scan_bounded_offsets, &out->bound, &out->bound_ts, dg);
 	}
+	return err;
+}
+
+/* Headers are read as METADATA, and go with bad and late records into topics of their own; else nobody unpacks them. */
+static enum weir_err headers_read(bool *out, const struct weir_core *co, uint32_t scan, struct weir_diag **dg)
+{
+	const struct weir_plan_scan *sc = &co->plan->scans[scan];
+	struct weir_source_settings ss;
+	enum weir_err err = weir_settings_for_source(&co->settings, &sc->table->options, sc->name, &ss, dg);
+	*out = err != WEIR_OK || ss.dead_letter_topic || ss.late_topic;
+	for (uint32_t i = 0; i < sc->meta_count; i++)
+		*out |= sc->metas[i] == WEIR_META_HEADERS;
 	return err;
 }
 
@@ -198,7 +211,11 @@ enum weir_err weir_kafka_sources_open(struct weir_core *co, const _Atomic bool *
 		if (!weir_source_is_kafka(co, s))
 			continue;
 		scan[count] = s;
-		err = kafka_scan(&scans[count++], pl->scans[s].table, &m, dg);
+		err = kafka_scan(&scans[count], pl->scans[s].table, &m, dg);
+		bool headers = true;
+		if (err == WEIR_OK)
+			err = headers_read(&headers, co, s, dg);
+		scans[count++].headers_unused = !headers;
 	}
 	if (err == WEIR_OK && count > 0) {
 		struct weir_kafka_input_spec spec = {
