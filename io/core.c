@@ -845,8 +845,7 @@ void weir_core_source_warnings(struct weir_core *co)
 
 void weir_core_stats(const struct weir_core *co, struct weir_stats *out)
 {
-	*out = co->past;
-	out->state_entries = out->state_bytes = out->memory_bytes = 0;
+	*out = co->past; /* between two assignments, and at the end: as it was last */
 	if (!co->feed)
 		return;
 	const struct weir_snapshot_stats *st = weir_snapshot_stats(co->snapshot);

@@ -7,7 +7,8 @@
 enum {
 	FEED_BATCH_BYTES_MAX = 1 << 20, /* a batch of large records is cut here; fixed: it decides output bytes */
 	FEED_LOOK_MS = 250,
-	FEED_STATE_MARGIN = 24 << 20 /* what state may still grow by until the next order point */
+	FEED_LIVE_DIRTY_MAX = 8 << 20, /* live: what an epoch may have to write */
+	FEED_STATE_MARGIN = 24 << 20    /* what state may still grow by until the next order point */
 };
 
 /* A unit of the log and how many of its batches are out. Given back when all have returned. */
@@ -481,16 +482,18 @@ static uint32_t target(const struct weir_feed *fd)
 
 static bool commit_due(const struct weir_feed *fd)
 {
-	if (fd->cf.live)
-		return fd->cf.now_us() - fd->commit_us >= fd->cf.commit_ms * 1000;
-	/* Earlier when memory is short: an epoch's deltas and images are in flight all at once. No output byte depends
-	 * on it. */
-	uint64_t dirty = 0;
+	if (fd->cf.live && fd->cf.now_us() - fd->commit_us >= fd->cf.commit_ms * 1000)
+		return true;
+	/* Earlier when memory is short: an epoch's deltas and images are in flight all at once, on brokers in the
+	 * producer's queue and for a second try, too. No output byte depends on it. */
+	uint64_t dirty = 0, most = fd->cf.memory_max / 64;
 	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
 		dirty += atomic_load_explicit(&fd->cf.workers[w]->dirty_bytes, memory_order_relaxed);
-	if (dirty > fd->cf.memory_max / 64)
+	if (fd->cf.live && most > FEED_LIVE_DIRTY_MAX)
+		most = FEED_LIVE_DIRTY_MAX;
+	if (dirty > most)
 		return true;
-	return fd->cf.commit_records > 0 && fd->commit_records >= fd->cf.commit_records;
+	return !fd->cf.live && fd->cf.commit_records > 0 && fd->commit_records >= fd->cf.commit_records;
 }
 
 /* idle.advance=wall: once every partition is idle, each emit interval moves time on by what has passed. */
