@@ -1,16 +1,21 @@
 /* client.c: librdkafka handles: weir's defaults and the user's properties, errors and log lines, the wait for a broker.
- * One owner for each client; librdkafka's threads call only on_log. */
+ * One owner for each client; librdkafka's threads call only on_log and on_certificate. */
 #include "io/kafka/client.h"
 
+#include <errno.h>
+#include <openssl/x509_vfy.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "hotpath/core/mem.h"
 #include "io/kafka/property.h"
 
-enum { ERROR_TEXT_BYTES = 512, METADATA_TRY_MS = 250 };
+/* librdkafka repeats the same error every 30 s: what was refused longer ago is over. */
+enum { ERROR_TEXT_BYTES = 512, METADATA_TRY_MS = 250, REFUSED_MS = 45000 };
 
 struct weir_kafka_client {
 	rd_kafka_t *rk;
@@ -22,7 +27,10 @@ struct weir_kafka_client {
 	char last[ERROR_TEXT_BYTES]; /* what error_cb heard last, "" where nothing */
 	char refused[ERROR_TEXT_BYTES];
 	rd_kafka_resp_err_t refused_code; /* an error that waiting does not mend; 0: none */
+	int64_t refused_ms;
 	bool all_down;
+	bool scram;              /* passwords are proven by SCRAM */
+	_Atomic int certificate; /* why a broker's certificate was not taken last: X509_V_ERR_*, 0: none */
 };
 
 /* ---- the one translation of errors ---- */
@@ -180,15 +188,17 @@ void weir_kafka_client_say(const struct weir_kafka_client *kc, int level, const 
 	va_end(ap);
 }
 
-/* librdkafka's own threads call this too. What goes wrong with connections comes through on_error as well, and a
- * property of the other kind of client is no mistake here: these are for -v. */
+/* librdkafka's own threads call this too. What goes wrong with connections and certificates comes through on_error or
+ * create() as well, and a property of the other kind of client is no mistake here: these are for -v. */
 static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 {
+	static const char *const details[] = {"FAIL", "CONFWARN", "GETPID", "ERROR", "SSL", "SSLCERTVRFY"};
 	const struct weir_kafka_client *kc = rk != NULL ? rd_kafka_opaque(rk) : NULL;
 	if (kc == NULL)
 		return;
-	bool detail = strcmp(facility, "FAIL") == 0 || strcmp(facility, "CONFWARN") == 0 ||
-		      strcmp(facility, "GETPID") == 0 || strcmp(facility, "ERROR") == 0;
+	bool detail = false;
+	for (size_t i = 0; i < WEIR_COUNT_OF(details); i++)
+		detail |= strcmp(facility, details[i]) == 0;
 	weir_kafka_client_say(kc, detail ? 7 : level, "librdkafka %s: %s", facility, text);
 }
 
@@ -206,6 +216,50 @@ static void tidy_text(char *to, size_t bytes, const char *text)
 		*after = '\0';
 }
 
+/* librdkafka tells only that some certificate could not be verified. Its thread of a broker calls this. */
+static int on_certificate(rd_kafka_t *rk, const char *name, int32_t id, int *x509_error, int depth, const char *der,
+			  size_t bytes, char *why, size_t why_bytes, void *opaque)
+{
+	struct weir_kafka_client *kc = opaque;
+	(void)rk;
+	(void)name;
+	(void)id;
+	(void)depth;
+	(void)der;
+	(void)bytes;
+	if (*x509_error == 0)
+		return 1;
+	snprintf(why, why_bytes, "%s", X509_verify_cert_error_string(*x509_error));
+	atomic_store_explicit(&kc->certificate, *x509_error, memory_order_relaxed);
+	return 0;
+}
+
+static void certificate_text(char *to, size_t bytes, int x509_error)
+{
+	const char *why = X509_verify_cert_error_string(x509_error);
+	if (x509_error == X509_V_ERR_HOSTNAME_MISMATCH || x509_error == X509_V_ERR_IP_ADDRESS_MISMATCH)
+		snprintf(to, bytes, "the broker's certificate is for another host name (%s)", why);
+	else
+		snprintf(to, bytes, "the broker's certificate is not to be trusted (%s): is ssl.ca.location its CA?",
+			 why);
+}
+
+/* Connections that end while they are being secured say it with the codes of a refusal, and so does a name server that
+ * does not answer now: a broker that stops, or is not up yet. */
+static bool is_passing(int code, const char *reason)
+{
+	static const char *const words[] = {"unexpected eof", "isconnect",         "onnection reset",
+					    "roken pipe",     "transport failure", "imed out"};
+	if (code == RD_KAFKA_RESP_ERR__RESOLVE)
+		return strstr(reason, "emporary failure") != NULL;
+	if (code != RD_KAFKA_RESP_ERR__SSL && code != RD_KAFKA_RESP_ERR__AUTHENTICATION)
+		return false;
+	for (size_t i = 0; i < WEIR_COUNT_OF(words); i++)
+		if (strstr(reason, words[i]) != NULL)
+			return true;
+	return false;
+}
+
 static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
 {
 	struct weir_kafka_client *kc = opaque;
@@ -214,12 +268,15 @@ static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
 		kc->all_down = true;
 		return;
 	}
-	tidy_text(kc->last, sizeof kc->last, reason);
-	/* A name server that does not answer now may do so later. */
-	bool passing = code == RD_KAFKA_RESP_ERR__RESOLVE && strstr(reason, "emporary failure") != NULL;
-	if (weir_kafka_err((rd_kafka_resp_err_t)code) == WEIR_E_CONF && !passing) {
+	int x509_error = atomic_load_explicit(&kc->certificate, memory_order_relaxed);
+	if (code == RD_KAFKA_RESP_ERR__SSL && x509_error != 0 && strstr(reason, "verif") != NULL)
+		certificate_text(kc->last, sizeof kc->last, x509_error);
+	else
+		tidy_text(kc->last, sizeof kc->last, reason);
+	if (weir_kafka_err((rd_kafka_resp_err_t)code) == WEIR_E_CONF && !is_passing(code, reason)) {
 		memcpy(kc->refused, kc->last, sizeof kc->refused);
 		kc->refused_code = (rd_kafka_resp_err_t)code;
+		kc->refused_ms = weir_kafka_now_ms();
 	}
 }
 
@@ -248,7 +305,6 @@ static const struct weir_kafka_setting common[] = {
 	{"socket.keepalive.enable", "true"},
 	{"reconnect.backoff.max.ms", "5000"},
 	{"allow.auto.create.topics", "false"},
-	{"log.connection.close", "false"},
 #if RD_KAFKA_VERSION >= 0x020500ff
 	{"enable.metrics.push", "false"}, /* an assertion in 2.5.0 to 2.5.2 */
 #endif
@@ -354,6 +410,30 @@ static enum weir_err set_user(rd_kafka_conf_t *conf, const struct weir_conf *cf,
 	return err;
 }
 
+static bool is_scram(const rd_kafka_conf_t *conf)
+{
+	char value[64] = "";
+	size_t bytes = sizeof value;
+	return rd_kafka_conf_get(conf, "sasl.mechanisms", value, &bytes) == RD_KAFKA_CONF_OK &&
+	       strncmp(value, "SCRAM-", 6) == 0;
+}
+
+/* Of a file that is not there OpenSSL says "system lib". */
+static enum weir_err not_taken(const rd_kafka_conf_t *conf, const char *why, struct weir_diag **dg)
+{
+	static const char *const files[] = {"ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
+					    "ssl.keystore.location", "ssl.crl.location"};
+	for (size_t i = 0; i < WEIR_COUNT_OF(files); i++) {
+		char path[4096] = "";
+		size_t bytes = sizeof path;
+		if (rd_kafka_conf_get(conf, files[i], path, &bytes) == RD_KAFKA_CONF_OK && path[0] != 0 &&
+		    strcmp(path, "probe") != 0 && access(path, R_OK) != 0)
+			return weir_diag_set(dg, WEIR_E_CONF, "property '%s': %s cannot be read: %s", files[i], path,
+					     strerror(errno));
+	}
+	return weir_diag_set(dg, WEIR_E_CONF, "librdkafka does not take this configuration: %s", why);
+}
+
 typedef void on_delivery_fn(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque);
 
 static enum weir_err create(struct weir_kafka_client **out, const struct weir_conf *cf, enum weir_kafka_role role,
@@ -378,6 +458,7 @@ static enum weir_err create(struct weir_kafka_client **out, const struct weir_co
 	rd_kafka_conf_set_opaque(conf, kc);
 	rd_kafka_conf_set_log_cb(conf, on_log);
 	rd_kafka_conf_set_error_cb(conf, on_error);
+	(void)rd_kafka_conf_set_ssl_cert_verify_cb(conf, on_certificate); /* a librdkafka without TLS says no */
 	if (on_delivery != NULL)
 		rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
 	if (role == WEIR_KAFKA_MEMBER)
@@ -397,10 +478,11 @@ static enum weir_err create(struct weir_kafka_client **out, const struct weir_co
 		err = set(conf, "bootstrap.servers", brokers, false, dg);
 	if (err == WEIR_OK) {
 		char why[ERROR_TEXT_BYTES];
+		kc->scram = is_scram(conf);
 		kc->rk = rd_kafka_new(role == WEIR_KAFKA_WRITE ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf, why,
 				      sizeof why);
 		if (kc->rk == NULL)
-			err = weir_diag_set(dg, WEIR_E_CONF, "librdkafka does not take this configuration: %s", why);
+			err = not_taken(conf, why, dg);
 	}
 	if (err != WEIR_OK) {
 		rd_kafka_conf_destroy(conf);
@@ -509,22 +591,40 @@ void weir_kafka_client_is_up(struct weir_kafka_client *kc)
 	kc->all_down = false;
 }
 
+static bool is_refused(const struct weir_kafka_client *kc)
+{
+	return kc->refused_code != 0 && weir_kafka_now_ms() - kc->refused_ms < REFUSED_MS;
+}
+
+static enum weir_err refuse(const struct weir_kafka_client *kc, struct weir_diag **dg)
+{
+	bool fresh = dg != NULL && *dg == NULL;
+	enum weir_err err = weir_kafka_fail(dg, kc->refused_code, kc->refused, "%s", kc->brokers);
+	bool login = kc->refused_code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
+		     kc->refused_code == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED;
+	/* It sends a nonce that brokers from 4.0 on do not take. */
+	if (fresh && login && kc->scram && rd_kafka_version() < 0x020601ff)
+		weir_diag_add_hint(*dg,
+				   "if user and password are right: librdkafka %s cannot log in to Kafka 4 by SCRAM, "
+				   "2.6.1 can; sasl.mechanisms=PLAIN works with both",
+				   rd_kafka_version_str());
+	return err;
+}
+
 enum weir_err weir_kafka_client_check(struct weir_kafka_client *kc, struct weir_diag **dg)
 {
 	weir_kafka_client_poll(kc, 0);
 	enum weir_err err = weir_kafka_client_fatal(kc, dg);
 	if (err != WEIR_OK)
 		return err;
-	if (kc->refused_code != 0 && kc->all_down)
-		return weir_kafka_fail(dg, kc->refused_code, kc->refused, "%s", kc->brokers);
-	return WEIR_OK;
+	return is_refused(kc) && kc->all_down ? refuse(kc, dg) : WEIR_OK;
 }
 
 /* A broker that refuses us may stand beside one that does not: decided once none is left. */
 static enum weir_err wait_over(struct weir_kafka_client *kc, bool timed_out, int64_t wait_ms, struct weir_diag **dg)
 {
-	if (kc->refused_code != 0 && (kc->all_down || timed_out))
-		return weir_kafka_fail(dg, kc->refused_code, kc->refused, "%s", kc->brokers);
+	if (is_refused(kc) && (kc->all_down || timed_out))
+		return refuse(kc, dg);
 	if (!timed_out)
 		return WEIR_OK;
 	return weir_kafka_fail(dg, RD_KAFKA_RESP_ERR__TRANSPORT, kc->last,

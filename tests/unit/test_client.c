@@ -6,8 +6,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
 #include <librdkafka/rdkafka.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <librdkafka/rdkafka_mock.h> /* wants the other one first */
 
@@ -149,6 +153,68 @@ static void test_configuration(void **state)
 	weir_conf_destroy(cf);
 }
 
+/* A listener that takes connections and closes them, as a broker that stops. */
+static void *close_all(void *arg)
+{
+	const int *listener = arg;
+	int fd;
+	while ((fd = accept(*listener, NULL, NULL)) >= 0) {
+		char hello[16];
+		(void)!read(fd, hello, sizeof hello);
+		(void)shutdown(fd, SHUT_RDWR);
+		close(fd);
+	}
+	return NULL;
+}
+
+/* librdkafka says of a handshake that was cut off what it says of a refusal: it is none. */
+static void test_cut_handshake(void **state)
+{
+	(void)state;
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t bytes = sizeof at;
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	pthread_t th;
+	char brokers[32];
+	assert_true(listener >= 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+	assert_int_equal(listen(listener, 16), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &bytes), 0);
+	assert_int_equal(pthread_create(&th, NULL, close_all, &listener), 0);
+	snprintf(brokers, sizeof brokers, "127.0.0.1:%u", (unsigned)ntohs(at.sin_port));
+	struct weir_conf *cf = conf_of(brokers);
+	struct weir_kafka_client *kc = NULL;
+	struct weir_diag *dg = NULL;
+	const struct rd_kafka_metadata *md = NULL;
+	assert_int_equal(weir_conf_set(cf, "security.protocol", "ssl", NULL), WEIR_OK);
+	assert_int_equal(weir_kafka_client_create(&kc, cf, WEIR_KAFKA_ADMIN, NULL, &quiet, &dg), WEIR_OK);
+	assert_int_equal(weir_kafka_client_metadata(kc, NULL, 3000, &md, &dg), WEIR_E_UNAVAILABLE);
+	assert_true(weir_diag_is_retriable(dg));
+	assert_non_null(strstr(weir_diag_text(dg), "handshake"));
+	assert_int_equal(weir_kafka_client_check(kc, NULL), WEIR_OK);
+	weir_diag_destroy(dg);
+	weir_kafka_client_destroy(kc);
+	weir_conf_destroy(cf);
+	(void)shutdown(listener, SHUT_RDWR);
+	pthread_join(th, NULL);
+	close(listener);
+}
+
+static void test_no_such_file(void **state)
+{
+	(void)state;
+	struct weir_conf *cf = conf_of("127.0.0.1:1");
+	struct weir_kafka_client *kc = NULL;
+	struct weir_diag *dg = NULL;
+	assert_int_equal(weir_conf_set(cf, "security.protocol", "ssl", NULL), WEIR_OK);
+	assert_int_equal(weir_conf_set(cf, "ssl.ca.location", "/no/such.pem", NULL), WEIR_OK);
+	assert_int_equal(weir_kafka_client_create(&kc, cf, WEIR_KAFKA_READ, NULL, &quiet, &dg), WEIR_E_CONF);
+	assert_string_equal(weir_diag_text(dg),
+			    "property 'ssl.ca.location': /no/such.pem cannot be read: No such file or directory");
+	weir_diag_destroy(dg);
+	weir_conf_destroy(cf);
+}
+
 static void test_produce_retriable(void **state)
 {
 	(void)state;
@@ -262,6 +328,8 @@ int main(void)
 		cmocka_unit_test(test_codes),
 		cmocka_unit_test(test_nobody_answers),
 		cmocka_unit_test(test_configuration),
+		cmocka_unit_test(test_cut_handshake),
+		cmocka_unit_test(test_no_such_file),
 		cmocka_unit_test(test_produce_retriable),
 		cmocka_unit_test(test_produce_permanent),
 		cmocka_unit_test(test_fetch_errors),
