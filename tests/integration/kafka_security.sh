@@ -12,7 +12,7 @@ skip() {
 	echo "skipped: a broker with TLS and SASL: $*"
 	exit 0
 }
-for need in kcat jq openssl; do
+for need in kcat jq openssl javac; do
 	command -v $need >/dev/null || skip "$need is missing"
 done
 $kafka fetch
