@@ -91,9 +91,16 @@ static void test_shared(void **state)
 	assert_int_equal(weir_kafka_input_release(a, NULL), WEIR_OK);
 	assert_int_equal(owned(a), 0);
 	enum weir_kafka_group_state at_a = WEIR_GROUP_JOINING, at_b = WEIR_GROUP_JOINING;
-	for (int i = 0; (at_a != WEIR_GROUP_ASSIGNED || at_b != WEIR_GROUP_ASSIGNED) && i < 3000; i++) {
+	/* On a slow machine one may be given all of them first, while the other is still on its way back. */
+	for (int i = 0;
+	     (at_a != WEIR_GROUP_ASSIGNED || at_b != WEIR_GROUP_ASSIGNED || (owned(a) & owned(b)) != 0) && i < 3000;
+	     i++) {
 		assert_int_equal(weir_kafka_input_serve(a, 10, &at_a, NULL), WEIR_OK);
 		assert_int_equal(weir_kafka_input_serve(b, 10, &at_b, NULL), WEIR_OK);
+		if (at_a == WEIR_GROUP_REVOKED)
+			assert_int_equal(weir_kafka_input_release(a, NULL), WEIR_OK);
+		if (at_b == WEIR_GROUP_REVOKED)
+			assert_int_equal(weir_kafka_input_release(b, NULL), WEIR_OK);
 	}
 	assert_int_equal(owned(a) | owned(b), 15);
 	assert_int_equal(owned(a) & owned(b), 0);
