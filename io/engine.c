@@ -562,8 +562,16 @@ static enum weir_err run_assignment(struct weir_engine *en, bool first, bool *ag
 		say_resumed(co);
 	if (err == WEIR_OK && co->consumed && first)
 		say_consumed(co);
-	if (err == WEIR_OK && co->consumed)
-		return WEIR_OK;
+	if (err == WEIR_OK && co->consumed) {
+		err = weir_kafka_input_await_others(co->input, again, dg);
+		if (*again) {
+			pthread_mutex_lock(&en->gate);
+			weir_core_end(co);
+			pthread_mutex_unlock(&en->gate);
+			forget_session(en);
+		}
+		return err;
+	}
 	if (err == WEIR_OK && weir_kafka_input_state(co->input) != WEIR_GROUP_ASSIGNED)
 		err = weir_diag_set(dg, WEIR_E_UNAVAILABLE,
 				    "the group took the partitions back while they were restored");
@@ -592,7 +600,7 @@ static enum weir_err run_assignment(struct weir_engine *en, bool first, bool *ag
 		return err;
 	forget_session(en);
 	*again = state == WEIR_GROUP_REVOKED;
-	return *again ? weir_kafka_input_release(co->input, dg) : WEIR_OK;
+	return *again ? weir_kafka_input_release(co->input, dg) : weir_kafka_input_await_others(co->input, again, dg);
 }
 
 static enum weir_err run_group(struct weir_engine *en, struct weir_diag **dg)

@@ -8,7 +8,14 @@
 
 #include "io/kafka/member.h"
 
-enum { CHECK_MS = 500, DOWN_SAY_MS = 10000, PROBE_MS = 200, COMMITTED_TRY_MS = 2000, DOUBT_MS = 10000 };
+enum {
+	CHECK_MS = 500,
+	DOWN_SAY_MS = 10000,
+	PROBE_MS = 200,
+	COMMITTED_TRY_MS = 2000,
+	DOUBT_MS = 10000,
+	OTHERS_MS = 5000
+};
 
 static bool stopped(const struct weir_kafka_input *in)
 {
@@ -354,6 +361,51 @@ enum weir_err weir_kafka_group_ask(struct weir_kafka_input *in, bool all, struct
 			err = between_tries(in, &said_ms, dg);
 	}
 	return err;
+}
+
+/* ---- the end of bounded input ---- */
+
+/* Some partition of another member's is short of its bound, as far as the group's offsets say. */
+static bool others_lag(const struct weir_kafka_input *in)
+{
+	for (uint32_t p = 0; p < in->part_count; p++) {
+		const struct weir_kafka_part *pt = &in->parts[p];
+		int64_t at = pt->committed >= 0 ? pt->committed : pt->first;
+		if (!pt->owned && at < weir_min_i64(pt->bound, pt->end))
+			return true;
+	}
+	return false;
+}
+
+enum weir_err weir_kafka_input_await_others(struct weir_kafka_input *in, bool *again, struct weir_diag **dg)
+{
+	char text[16] = "";
+	size_t bytes = sizeof text;
+	(void)rd_kafka_conf_get(rd_kafka_conf(in->rk), "session.timeout.ms", text, &bytes);
+	int64_t end = weir_kafka_now_ms() + strtoll(text, NULL, 10) + OTHERS_MS;
+	bool mine = true;
+	for (uint32_t p = 0; p < in->part_count; p++)
+		mine = mine && in->parts[p].owned;
+	*again = false;
+	while (!mine && !stopped(in) && weir_kafka_now_ms() < end) {
+		struct weir_diag *own = NULL;
+		enum weir_err err = weir_kafka_group_ask(in, true, &own);
+		enum weir_kafka_group_state state = in->state;
+		if (err == WEIR_OK && !others_lag(in))
+			return WEIR_OK;
+		for (int i = 0;
+		     i < 10 && err == WEIR_OK && (state == WEIR_GROUP_RUNNING || state == WEIR_GROUP_ASSIGNED); i++)
+			err = weir_kafka_input_serve(in, 100, &state, &own);
+		*again = in->state == WEIR_GROUP_REVOKED || in->state == WEIR_GROUP_LOST;
+		if (*again) {
+			weir_diag_destroy(own);
+			return weir_kafka_input_release(in, dg);
+		}
+		weir_diag_destroy(own);
+		if (err != WEIR_OK) /* what is ours is done */
+			return WEIR_OK;
+	}
+	return WEIR_OK;
 }
 
 /* ---- now and then ---- */

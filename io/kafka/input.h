@@ -91,6 +91,11 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_input_begin(struct weir_kafka_input *in
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_release(struct weir_kafka_input *in, struct weir_diag **dg);
 /* Leaves and subscribes again, after a commit that the group refused. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_rejoin(struct weir_kafka_input *in, struct weir_diag **dg);
+/* After bounded input came to its end here, everything committed: partitions of a member that crashed come to us once
+ * its session is over. Waits for that, for one session at most, and only while others' partitions are short of their
+ * bounds. *again: the group gives out partitions anew (released already). */
+WEIR_MUST_CHECK enum weir_err weir_kafka_input_await_others(struct weir_kafka_input *in, bool *again,
+							    struct weir_diag **dg);
 /* Pause on request (SIGUSR2): fetching stops, the member stays. */
 void weir_kafka_input_pause(struct weir_kafka_input *in, bool paused);
 /* The rd_kafka_t, for the group's metadata at a commit (rd_kafka_consumer_group_metadata and rd_kafka_commit are

@@ -159,7 +159,7 @@ static void *close_all(void *arg)
 	const int *listener = arg;
 	int fd;
 	while ((fd = accept(*listener, NULL, NULL)) >= 0) {
-		char hello[16];
+		char hello[4096]; /* all of it: else the connection is reset */
 		(void)!read(fd, hello, sizeof hello);
 		(void)shutdown(fd, SHUT_RDWR);
 		close(fd);
@@ -190,7 +190,7 @@ static void test_cut_handshake(void **state)
 	assert_int_equal(weir_kafka_client_create(&kc, cf, WEIR_KAFKA_ADMIN, NULL, &quiet, &dg), WEIR_OK);
 	assert_int_equal(weir_kafka_client_metadata(kc, NULL, 3000, &md, &dg), WEIR_E_UNAVAILABLE);
 	assert_true(weir_diag_is_retriable(dg));
-	assert_non_null(strstr(weir_diag_text(dg), "handshake"));
+	assert_non_null(strstr(weir_diag_text(dg), "no broker at 127.0.0.1"));
 	assert_int_equal(weir_kafka_client_check(kc, NULL), WEIR_OK);
 	weir_diag_destroy(dg);
 	weir_kafka_client_destroy(kc);
