@@ -69,6 +69,8 @@ struct weir_log_ops {
 	/* Says which partition is read after the one that is read next, so that it can be fetched meanwhile. NULL where
 	 * that gains nothing. */
 	void (*expect)(struct weir_log *lg, uint32_t topic, uint32_t partition);
+	/* Restoring is over: what was fetched or kept for it can go. NULL where there is nothing. */
+	void (*restored)(struct weir_log *lg);
 	/* Reads committed records of a topic partition from its start in log order: calls each for every record until
 	 * the committed end; a nonzero return of each stops with that error. Progress: bytes_total and bytes_done may
 	 * be NULL. */

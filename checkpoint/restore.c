@@ -344,6 +344,8 @@ enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app,
 	}
 	for (uint32_t s = 0, p = UINT32_MAX; err == WEIR_OK && next_partition(cf, stages, &s, &p);)
 		err = restore_partition(cf, app, stages, s, p, out, dg);
+	if (cf->log->ops->restored)
+		cf->log->ops->restored(cf->log);
 	if (err != WEIR_OK)
 		return err;
 	for (uint32_t p = 0; p < pl->partition_count; p++)

@@ -674,6 +674,13 @@ static void log_expect(struct weir_log *base, uint32_t topic, uint32_t partition
 		weir_changelog_reader_expect(lg->reader, lg->topics[topic].name, partition);
 }
 
+static void log_restored(struct weir_log *base)
+{
+	struct log *lg = log_of(base);
+	if (lg->reader != NULL)
+		weir_changelog_reader_rest(lg->reader);
+}
+
 static uint64_t log_epoch(const struct weir_log *base)
 {
 	return ((const struct log *)base)->epoch;
@@ -722,6 +729,7 @@ static const struct weir_log_ops log_ops = {.topic = log_topic,
 					    .offsets = log_offsets,
 					    .drop = log_drop,
 					    .expect = log_expect,
+					    .restored = log_restored,
 					    .read = log_read,
 					    .epoch = log_epoch,
 					    .close = log_close};
