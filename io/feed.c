@@ -8,7 +8,7 @@ enum {
 	FEED_BATCH_BYTES_MAX = 1 << 20, /* a batch of large records is cut here; fixed: it decides output bytes */
 	FEED_LOOK_MS = 250,
 	FEED_LIVE_DIRTY_MAX = 8 << 20, /* live: what an epoch may have to write */
-	FEED_STATE_MARGIN = 24 << 20    /* what state may still grow by until the next order point */
+	FEED_STATE_MARGIN = 24 << 20   /* what state may still grow by until the next order point */
 };
 
 /* A unit of the log and how many of its batches are out. Given back when all have returned. */
