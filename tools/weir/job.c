@@ -260,6 +260,21 @@ static const char *stem(struct weir_job *jb)
 	return *id != 0 ? id : "weir";
 }
 
+int weir_job_arguments(struct weir_job *jb, int argc, char **argv, int (*set)(void *plan, int id, const char *value),
+		       void *plan)
+{
+	struct weir_args ag;
+	weir_args_init(&ag, jb->vb, argc, argv);
+	for (int id; (id = weir_args_next(&ag)) != WEIR_ARGS_END;) {
+		if (id == WEIR_ARGS_STOP)
+			return ag.exit_code;
+		int code = set(plan, id, ag.value);
+		if (code >= 0)
+			return code;
+	}
+	return weir_job_configure(jb);
+}
+
 int weir_job_configure(struct weir_job *jb)
 {
 	struct weir_diag *dg = NULL;

@@ -77,6 +77,10 @@ void weir_job_init(struct weir_job *jb, const struct weir_verb *vb);
 void weir_job_fini(struct weir_job *jb);
 /* Handles one of the options above, or an argument that is the SQL file. -1: go on; else the exit code. */
 int weir_job_option(struct weir_job *jb, int id, const char *value);
+/* Every option and word of the command line to set (which answers as weir_job_option does), then configuration: what a
+ * verb without SQL begins with. -1: go on; else the exit code. */
+int weir_job_arguments(struct weir_job *jb, int argc, char **argv, int (*set)(void *plan, int id, const char *value),
+		       void *plan);
 /* Reads configuration alone. -1: go on; else the exit code (an error was printed, or -X dump). */
 int weir_job_configure(struct weir_job *jb);
 /* Reads configuration and the SQL text. -1: go on; else the exit code (an error was printed, or -X dump). */

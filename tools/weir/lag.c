@@ -247,8 +247,10 @@ static int set_fail(const struct weir_verb *vb, struct lag_plan *pl, const char 
 	return -1;
 }
 
-static int set_option(const struct weir_verb *vb, struct lag_plan *pl, int id, const char *value)
+static int set_option(void *plan, int id, const char *value)
 {
+	struct lag_plan *pl = plan;
+	const struct weir_verb *vb = pl->job.vb;
 	switch (id) {
 	case WEIR_ARGS_WORD:
 	case WEIR_OPT_APP:
@@ -280,16 +282,7 @@ static int set_option(const struct weir_verb *vb, struct lag_plan *pl, int id, c
 
 static int read_arguments(const struct weir_verb *vb, struct lag_plan *pl, int argc, char **argv)
 {
-	struct weir_args ag;
-	weir_args_init(&ag, vb, argc, argv);
-	for (int id; (id = weir_args_next(&ag)) != WEIR_ARGS_END;) {
-		if (id == WEIR_ARGS_STOP)
-			return ag.exit_code;
-		int code = set_option(vb, pl, id, ag.value);
-		if (code >= 0)
-			return code;
-	}
-	int code = weir_job_configure(&pl->job);
+	int code = weir_job_arguments(&pl->job, argc, argv, set_option, pl);
 	if (code >= 0)
 		return code;
 	const char *configured = weir_conf_get(pl->job.cf, "application.id");

@@ -58,8 +58,10 @@ static int set_offset(const struct weir_verb *vb, struct record_plan *pl, const 
 }
 
 /* -1: go on; else the exit code. */
-static int set_option(const struct weir_verb *vb, struct record_plan *pl, int id, const char *value)
+static int set_option(void *plan, int id, const char *value)
 {
+	struct record_plan *pl = plan;
+	const struct weir_verb *vb = pl->job.vb;
 	uint64_t v;
 	struct weir_diag *dg = NULL;
 	switch (id) {
@@ -104,16 +106,7 @@ static int set_option(const struct weir_verb *vb, struct record_plan *pl, int id
 
 static int read_arguments(const struct weir_verb *vb, struct record_plan *pl, int argc, char **argv)
 {
-	struct weir_args ag;
-	weir_args_init(&ag, vb, argc, argv);
-	for (int id; (id = weir_args_next(&ag)) != WEIR_ARGS_END;) {
-		if (id == WEIR_ARGS_STOP)
-			return ag.exit_code;
-		int code = set_option(vb, pl, id, ag.value);
-		if (code >= 0)
-			return code;
-	}
-	int code = weir_job_configure(&pl->job);
+	int code = weir_job_arguments(&pl->job, argc, argv, set_option, pl);
 	if (code >= 0)
 		return code;
 	if (pl->topic == NULL || pl->dir == NULL)

@@ -322,8 +322,10 @@ static const struct weir_flag replay_options[] = {
 	WEIR_CLUSTER_OPTIONS,
 };
 
-static int set_option(const struct weir_verb *vb, struct replay_plan *pl, int id, const char *value)
+static int set_option(void *plan, int id, const char *value)
 {
+	struct replay_plan *pl = plan;
+	const struct weir_verb *vb = pl->job.vb;
 	uint64_t v;
 	switch (id) {
 	case WEIR_ARGS_WORD:
@@ -376,16 +378,7 @@ static int set_option(const struct weir_verb *vb, struct replay_plan *pl, int id
 
 static int read_arguments(const struct weir_verb *vb, struct replay_plan *pl, int argc, char **argv)
 {
-	struct weir_args ag;
-	weir_args_init(&ag, vb, argc, argv);
-	for (int id; (id = weir_args_next(&ag)) != WEIR_ARGS_END;) {
-		if (id == WEIR_ARGS_STOP)
-			return ag.exit_code;
-		int code = set_option(vb, pl, id, ag.value);
-		if (code >= 0)
-			return code;
-	}
-	int code = weir_job_configure(&pl->job);
+	int code = weir_job_arguments(&pl->job, argc, argv, set_option, pl);
 	if (code >= 0)
 		return code;
 	if (pl->dir == NULL || pl->topic == NULL)

@@ -107,8 +107,10 @@ static int set_to(const struct weir_verb *vb, struct reset_plan *pl, int id, con
 	return -1;
 }
 
-static int set_option(const struct weir_verb *vb, struct reset_plan *pl, int id, const char *value)
+static int set_option(void *plan, int id, const char *value)
 {
+	struct reset_plan *pl = plan;
+	const struct weir_verb *vb = pl->job.vb;
 	switch (id) {
 	case WEIR_ARGS_WORD:
 		if (pl->app != NULL && pl->home != NULL)
@@ -161,16 +163,7 @@ static int reset_brokers(struct reset_plan *pl)
 
 static int read_arguments(const struct weir_verb *vb, struct reset_plan *pl, int argc, char **argv)
 {
-	struct weir_args ag;
-	weir_args_init(&ag, vb, argc, argv);
-	for (int id; (id = weir_args_next(&ag)) != WEIR_ARGS_END;) {
-		if (id == WEIR_ARGS_STOP)
-			return ag.exit_code;
-		int code = set_option(vb, pl, id, ag.value);
-		if (code >= 0)
-			return code;
-	}
-	int code = weir_job_configure(&pl->job);
+	int code = weir_job_arguments(&pl->job, argc, argv, set_option, pl);
 	if (code >= 0)
 		return code;
 	const char *brokers = weir_conf_get(pl->job.cf, "bootstrap.servers");
