@@ -6,43 +6,14 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
 
-kafka=tools/kafka/kafka
 produce=$(dirname "$weir")/tests/kafka_produce
 trap '$kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-skip() {
-	echo "skipped: the verbs against a broker: $*"
-	exit 0
-}
-[ -x "$produce" ] || skip "$produce is not built"
-for need in kcat jq; do
-	command -v $need >/dev/null || skip "$need is missing"
-done
-$kafka fetch
-case $? in
-0) ;;
-77) skip "Java or Maven is missing" ;;
-*)
-	echo "not ok fetching Kafka"
-	exit 1
-	;;
-esac
-b=$($kafka start "$scratch/broker") || {
-	echo "not ok starting a broker"
-	exit 1
-}
+subject="the verbs against a broker"
+needs "$produce"
+needs kcat jq
+fetch_kafka
+start_broker
 
-expect() { # NAME CODE PATTERN COMMAND...: exit code, and a line of stdout or stderr
-	local name=$1 code=$2 pattern=$3 said got
-	shift 3
-	said=$("$@" 2>&1)
-	got=$?
-	if [ "$got" = "$code" ] && printf '%s\n' "$said" | grep -Eq -- "$pattern"; then
-		ok "$name"
-	else
-		not_ok "$name: exit code $got (expected $code), no line like $pattern in:"
-		printf '%s\n' "$said" | head -n 6 | cut -c1-300 | sed 's/^/    /'
-	fi
-}
 same() { # NAME GOT EXPECTED
 	if [ "$2" = "$3" ] && [ -n "$2" ]; then ok "$1"; else not_ok "$1: '$2', expected '$3'"; fi
 }

@@ -6,31 +6,16 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
 
-kafka=tools/kafka/kafka
 produce=$(dirname "$weir")/tests/kafka_produce
 input=$(dirname "$weir")/tests/kafka_input
 trap '$kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-skip() {
-	echo "skipped: the group member against a broker: $*"
-	exit 0
-}
+subject="the group member against a broker"
 for need in "$produce" "$input"; do
-	[ -x "$need" ] || skip "$need is not built"
+	needs "$need"
 done
-command -v kcat >/dev/null || skip "kcat is missing"
-$kafka fetch
-case $? in
-0) ;;
-77) skip "Java or Maven is missing" ;;
-*)
-	echo "not ok fetching Kafka"
-	exit 1
-	;;
-esac
-b=$($kafka start "$scratch/broker") || {
-	echo "not ok starting a broker"
-	exit 1
-}
+needs kcat
+fetch_kafka
+start_broker
 
 make() { $kafka create "$scratch/broker" "$@" 2>/dev/null || not_ok "creating $1"; }
 # A machine that stands still for a while (another measurement on it) is no failure.

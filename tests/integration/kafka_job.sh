@@ -29,28 +29,11 @@ done
 RANDOM=$seed
 echo "seed $seed"
 
-kafka=tools/kafka/kafka
 trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-skip() {
-	echo "skipped: jobs on a broker: $*"
-	exit 0
-}
-for need in kcat jq; do
-	command -v $need >/dev/null || skip "$need is missing"
-done
-$kafka fetch
-case $? in
-0) ;;
-77) skip "Java or Maven is missing" ;;
-*)
-	echo "not ok fetching Kafka"
-	exit 1
-	;;
-esac
-b=$($kafka start "$scratch/broker") || {
-	echo "not ok starting a broker"
-	exit 1
-}
+subject="jobs on a broker"
+needs kcat jq
+fetch_kafka
+start_broker
 
 # ---- input: one recording, replayed into a topic ----
 records=200000
@@ -101,18 +84,6 @@ settled() { # TOPIC: into $scratch/rows
 exact_on() { # TOPIC EMIT
 	settled "$1" && "$check_revenue" --in "$in" --topic "$source" --window tumble --size 300000 --emit "$2" --by merchant_id \
 		<"$scratch/rows"
-}
-expect() { # NAME CODE PATTERN COMMAND...
-	local name=$1 code=$2 pattern=$3 said got
-	shift 3
-	said=$("$@" 2>&1)
-	got=$?
-	if [ "$got" = "$code" ] && printf '%s\n' "$said" | grep -Eq -- "$pattern"; then
-		ok "$name"
-	else
-		not_ok "$name: exit code $got (expected $code), no line like $pattern in:"
-		printf '%s\n' "$said" | head -n 6 | cut -c1-300 | sed 's/^/    /'
-	fi
 }
 wants() { [ -z "$only" ] || [ "$only" = "$1" ]; }
 

@@ -7,30 +7,13 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
 
-kafka=tools/kafka/kafka
 tests=$(dirname "$weir")/tests
 trap '[ -n "${proxy_pid:-}" ] && kill "$proxy_pid"; $kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-skip() {
-	echo "skipped: the log on a broker: $*"
-	exit 0
-}
-for need in kafka_log kafka_proxy; do
-	[ -x "$tests/$need" ] || skip "$tests/$need is not built"
-done
-command -v kcat >/dev/null || skip "kcat is missing"
-$kafka fetch
-case $? in
-0) ;;
-77) skip "Java or Maven is missing" ;;
-*)
-	echo "not ok fetching Kafka"
-	exit 1
-	;;
-esac
-b=$($kafka start "$scratch/broker") || {
-	echo "not ok starting a broker"
-	exit 1
-}
+subject="the log on a broker"
+needs "$tests/kafka_log" "$tests/kafka_proxy"
+needs kcat
+fetch_kafka
+start_broker
 # All clients go through the proxy, which loses answers when it is told to.
 mode=$scratch/mode
 "$tests/kafka_proxy" "${b#*:}" "$mode" >"$scratch/port" &

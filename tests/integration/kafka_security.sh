@@ -6,29 +6,12 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
 
-kafka=tools/kafka/kafka
 trap '$kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-skip() {
-	echo "skipped: a broker with TLS and SASL: $*"
-	exit 0
-}
-for need in kcat jq openssl javac; do
-	command -v $need >/dev/null || skip "$need is missing"
-done
-$kafka fetch
-case $? in
-0) ;;
-77) skip "Java or Maven is missing" ;;
-*)
-	echo "not ok fetching Kafka"
-	exit 1
-	;;
-esac
+subject="a broker with TLS and SASL"
+needs kcat jq openssl javac
+fetch_kafka
 started() {
-	b=$($kafka start "$scratch/broker" "$@") || {
-		echo "not ok starting a broker"
-		exit 1
-	}
+	start_broker "$@"
 	secure=$(cat "$scratch/broker/brokers.secure")
 }
 started --secure

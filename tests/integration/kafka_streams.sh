@@ -6,24 +6,10 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
 
-kafka=tools/kafka/kafka
 trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-skip() {
-	echo "skipped: Kafka Streams on a broker: $*"
-	exit 0
-}
-for need in kcat jq javac; do
-	command -v $need >/dev/null || skip "$need is missing"
-done
-$kafka fetch
-case $? in
-0) ;;
-77) skip "Java or Maven is missing" ;;
-*)
-	echo "not ok fetching Kafka"
-	exit 1
-	;;
-esac
+subject="Kafka Streams on a broker"
+needs kcat jq javac
+fetch_kafka
 # The jars of Kafka Streams, as tests/conformance/kstreams/run fetches them.
 streams=${WEIR_KSTREAMS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weir/kstreams-4.1.0}
 mkdir -p "$streams" || exit 1
@@ -38,10 +24,7 @@ javac -nowarn -d "$scratch/classes" -cp "$streams/libs/*" tests/integration/java
 	echo "not ok compiling WindowedKeys.java"
 	exit 1
 }
-b=$($kafka start "$scratch/broker") || {
-	echo "not ok starting a broker"
-	exit 1
-}
+start_broker
 
 # ---- input: six bursts of 100 s with 50 s between them, 1 record in 50 is not JSON, and late ones at the end ----
 records=6000
