@@ -3,45 +3,14 @@
  * Every consumer (a sink, an aggregate) walks up from its input with a list of expressions and a filter, substituting
  * through projections and AND-ing filters, until it meets a source or an aggregate: that is one branch. UNION ALL forks
  * the walk. Expressions are shared DAGs, so the walk costs no copies; its length is bounded by PLAN_NODES_MAX. */
-#include "hotpath/topology/plan.h"
+#include "hotpath/topology/planner.h"
 
 #include <stdlib.h>
 
 #include "hotpath/core/hash.h"
 
-enum { PLAN_BRANCHES_MAX = 4096, PLAN_NODES_MAX = 1000000, PLAN_DEPTH_MAX = 1000 };
-
-struct scan_build {
-	struct weir_plan_scan scan;
-	const struct weir_node *node;
-	const struct weir_expr **def_exprs; /* per declared column, over declared columns (computed ones substituted) */
-	bool *used;                         /* declared columns that some branch reads */
-};
-
-struct stage_build {
-	struct weir_plan_stage stage;
-	const struct weir_node *node;
-	bool busy;                   /* being built: guards against a cycle */
-	const uint32_t *rows_column; /* ROWS: the table's column that each of the stage's is */
-};
-
-struct planner {
-	struct weir_topology *tp;
-	struct weir_mem *m;
-	const struct weir_plan_settings *settings;
-	struct scan_build *scans;
-	uint32_t scan_count, scan_capacity;
-	struct stage_build *stages;
-	uint32_t stage_count, stage_capacity;
-	struct weir_plan_sink *sinks;
-	uint32_t sink_count, sink_capacity;
-	struct weir_plan_branch *branches;
-	uint32_t branch_count, branch_capacity;
-	struct weir_diag **dg;
-};
-
 /* Room for one more element in an array that lives in m (old copies stay there: plans are small). */
-static void *grow(struct weir_mem *m, void *array, uint32_t count, uint32_t *capacity, size_t bytes)
+void *weir_planner_grow(struct weir_mem *m, void *array, uint32_t count, uint32_t *capacity, size_t bytes)
 {
 	if (count < *capacity)
 		return array;
@@ -53,12 +22,12 @@ static void *grow(struct weir_mem *m, void *array, uint32_t count, uint32_t *cap
 	return bigger;
 }
 
-static enum weir_err fail(struct planner *p, const char *what, const char *name)
+enum weir_err weir_planner_fail(struct weir_planner *p, const char *what, const char *name)
 {
 	return weir_diag_set(p->dg, WEIR_E_PLAN, what, name);
 }
 
-static enum weir_meta meta_parse(const char *name)
+enum weir_meta weir_planner_meta(const char *name)
 {
 	static const struct {
 		const char *name;
@@ -110,15 +79,15 @@ static bool read_from_key(const struct weir_table_def *def, uint32_t column)
 	       in_primary_key(def, column);
 }
 
-static enum weir_err scan_of(struct planner *p, const struct weir_node *node, uint32_t *out)
+static enum weir_err scan_of(struct weir_planner *p, const struct weir_node *node, uint32_t *out)
 {
 	for (uint32_t i = 0; i < p->scan_count; i++)
 		if (p->scans[i].node->table == node->table) {
 			*out = i;
 			return WEIR_OK;
 		}
-	p->scans = grow(p->m, p->scans, p->scan_count, &p->scan_capacity, sizeof *p->scans);
-	struct scan_build *sb = &p->scans[p->scan_count];
+	p->scans = weir_planner_grow(p->m, p->scans, p->scan_count, &p->scan_capacity, sizeof *p->scans);
+	struct weir_plan_scan_build *sb = &p->scans[p->scan_count];
 	memset(sb, 0, sizeof *sb);
 	const struct weir_table_def *def = node->table;
 	sb->node = node;
@@ -136,7 +105,7 @@ static enum weir_err scan_of(struct planner *p, const struct weir_node *node, ui
 		else
 			sb->def_exprs[c] = weir_expr_column(p->m, c, &col->type, col->name);
 		if (col->kind == WEIR_COLUMN_METADATA &&
-		    meta_parse(col->metadata ? col->metadata : col->name) == WEIR_META_NONE)
+		    weir_planner_meta(col->metadata ? col->metadata : col->name) == WEIR_META_NONE)
 			return weir_diag_set(p->dg, WEIR_E_PLAN,
 					     "table %s: column %s: METADATA FROM '%s': it is one of topic, partition, "
 					     "offset, timestamp, "
@@ -149,36 +118,23 @@ static enum weir_err scan_of(struct planner *p, const struct weir_node *node, ui
 	return WEIR_OK;
 }
 
-static enum weir_err branch_add(struct planner *p, struct weir_plan_branch br)
+static enum weir_err stage_of(struct weir_planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
+
+static enum weir_err branch_add(struct weir_planner *p, struct weir_plan_branch br)
 {
 	if (p->branch_count >= PLAN_BRANCHES_MAX)
-		return fail(p, "the query has too many branches: views and UNION ALL multiply to more than 4096%s", "");
+		return weir_planner_fail(
+			p, "the query has too many branches: views and UNION ALL multiply to more than 4096%s", "");
 	if (weir_expr_count_nodes(br.exprs, br.expr_count, PLAN_NODES_MAX) > PLAN_NODES_MAX)
-		return fail(p, "the query's expressions are too large: more than 1,000,000 nodes%s", "");
-	p->branches = grow(p->m, p->branches, p->branch_count, &p->branch_capacity, sizeof *p->branches);
+		return weir_planner_fail(p, "the query's expressions are too large: more than 1,000,000 nodes%s", "");
+	p->branches = weir_planner_grow(p->m, p->branches, p->branch_count, &p->branch_capacity, sizeof *p->branches);
 	p->branches[p->branch_count++] = br;
 	return WEIR_OK;
 }
 
-/* What a walk brings to the node it has reached: a list of expressions over its columns. */
-struct load {
-	const struct weir_expr **exprs;
-	uint32_t count;
-	const struct weir_expr *filter; /* NULL: all rows */
-	const struct weir_expr *time;   /* event time, where it is not the rows' own; NULL: it is */
-	enum weir_branch_to to;
-	uint32_t target;
-	uint32_t side;
-	bool table; /* the walk is into a table */
-};
-
-static enum weir_err stage_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
-static enum weir_err join_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
-static enum weir_err rows_of(struct planner *p, const struct weir_node *node, const struct load *ld, uint32_t *out);
-static enum weir_err history_of(struct planner *p, const struct weir_node *node, uint32_t *out);
-
 /* Replaces columns in what ld holds by map. */
-static void substitute(struct planner *p, const struct weir_expr *const *map, uint32_t map_count, struct load *ld)
+void weir_planner_substitute(struct weir_planner *p, const struct weir_expr *const *map, uint32_t map_count,
+			     struct weir_plan_load *ld)
 {
 	const struct weir_expr **fresh = weir_mem_take(p->m, (ld->count + 1) * sizeof *fresh);
 	for (uint32_t i = 0; i < ld->count; i++)
@@ -191,7 +147,7 @@ static void substitute(struct planner *p, const struct weir_expr *const *map, ui
 }
 
 /* Sets used[c] for every column that ld reads. */
-static void load_used(const struct load *ld, bool *used, uint32_t count)
+void weir_planner_load_used(const struct weir_plan_load *ld, bool *used, uint32_t count)
 {
 	for (uint32_t i = 0; i < ld->count; i++)
 		weir_expr_columns_used(ld->exprs[i], used, count);
@@ -201,7 +157,8 @@ static void load_used(const struct load *ld, bool *used, uint32_t count)
 		weir_expr_columns_used(ld->time, used, count);
 }
 
-static enum weir_err branch_from(struct planner *p, const struct load *ld, enum weir_branch_from from, uint32_t origin)
+static enum weir_err branch_from(struct weir_planner *p, const struct weir_plan_load *ld, enum weir_branch_from from,
+				 uint32_t origin)
 {
 	/* A plain GROUP BY and a stream's side of a join need a value. */
 	enum weir_state_kind into = ld->to == WEIR_TO_STAGE ? p->stages[ld->target].stage.def.kind : WEIR_STATE_WINDOW;
@@ -223,7 +180,7 @@ static enum weir_err branch_from(struct planner *p, const struct load *ld, enum 
 }
 
 /* window_end - 1 ms as the time attribute's type. */
-static enum weir_err window_time_expr(struct planner *p, const struct weir_expr *end, const struct weir_type *type,
+static enum weir_err window_time_expr(struct weir_planner *p, const struct weir_expr *end, const struct weir_type *type,
 				      const struct weir_expr **out)
 {
 	struct weir_expr *ms = weir_mem_take(p->m, sizeof *ms);
@@ -240,12 +197,12 @@ static enum weir_err window_time_expr(struct planner *p, const struct weir_expr 
 }
 
 /* The columns that a WINDOW node adds, as expressions over its input: only a tumbling window has one answer per row. */
-static enum weir_err window_columns(struct planner *p, const struct weir_node *node, struct load *ld)
+static enum weir_err window_columns(struct weir_planner *p, const struct weir_node *node, struct weir_plan_load *ld)
 {
 	const struct weir_node *in = node->inputs[0];
 	const struct weir_expr **map = weir_mem_take(p->m, (node->column_count + 1) * sizeof *map);
 	bool *used = weir_mem_take(p->m, node->column_count + 1);
-	load_used(ld, used, node->column_count);
+	weir_planner_load_used(ld, used, node->column_count);
 	for (uint32_t c = 0; c < in->column_count; c++)
 		map[c] = weir_expr_column(p->m, c, &in->columns[c].type, in->columns[c].name);
 	bool any = false;
@@ -253,11 +210,12 @@ static enum weir_err window_columns(struct planner *p, const struct weir_node *n
 		any |= used[c];
 	if (any) {
 		if (node->window.kind != WEIR_WINDOW_TUMBLE || node->rowtime < 0)
-			return fail(p,
-				    "%s of a HOP or SESSION window can only be read after GROUP BY window_start, "
-				    "window_end: add the "
-				    "aggregation, or use TUMBLE",
-				    "window_start or window_end");
+			return weir_planner_fail(
+				p,
+				"%s of a HOP or SESSION window can only be read after GROUP BY window_start, "
+				"window_end: add the "
+				"aggregation, or use TUMBLE",
+				"window_start or window_end");
 		const struct weir_expr *args[3] = {map[node->rowtime], weir_expr_bigint(p->m, node->window.size_ms),
 						   weir_expr_bigint(p->m, node->window.offset_ms)};
 		const struct weir_expr *start, *end, *time;
@@ -282,19 +240,19 @@ static enum weir_err window_columns(struct planner *p, const struct weir_node *n
 		for (uint32_t c = in->column_count; c < node->column_count; c++)
 			map[c] = weir_expr_bool(p->m, true); /* nobody reads it */
 	}
-	substitute(p, map, node->column_count, ld);
+	weir_planner_substitute(p, map, node->column_count, ld);
 	return WEIR_OK;
 }
 
 /* Columns of a stage as expressions over an AGGREGATE node's: window_time is not kept, it follows from window_end. */
-static enum weir_err aggregate_columns(struct planner *p, const struct weir_node *node,
-				       const struct weir_plan_stage *st, struct load *ld)
+static enum weir_err aggregate_columns(struct weir_planner *p, const struct weir_node *node,
+				       const struct weir_plan_stage *st, struct weir_plan_load *ld)
 {
 	const struct weir_expr **map = weir_mem_take(p->m, (node->column_count + 1) * sizeof *map);
 	for (uint32_t c = 0; c < st->column_count; c++)
 		map[c] = weir_expr_column(p->m, c, &st->column_types[c], st->column_names[c]);
 	bool *used = weir_mem_take(p->m, node->column_count + 1);
-	load_used(ld, used, node->column_count);
+	weir_planner_load_used(ld, used, node->column_count);
 	if (node->column_count > st->column_count && !used[st->column_count]) {
 		map[st->column_count] = weir_expr_bool(p->m, true); /* nobody reads it */
 	} else if (node->column_count > st->column_count) {
@@ -303,15 +261,15 @@ static enum weir_err aggregate_columns(struct planner *p, const struct weir_node
 		if (err != WEIR_OK)
 			return err;
 	}
-	substitute(p, map, node->column_count, ld);
+	weir_planner_substitute(p, map, node->column_count, ld);
 	return WEIR_OK;
 }
 
 /* A table's scan into a sink goes through a state: what a row was decides what it becomes. */
-static enum weir_err walk_table(struct planner *p, const struct weir_node *node, struct load *ld)
+static enum weir_err walk_table(struct weir_planner *p, const struct weir_node *node, struct weir_plan_load *ld)
 {
 	uint32_t stage = 0;
-	enum weir_err err = rows_of(p, node, ld, &stage);
+	enum weir_err err = weir_planner_rows(p, node, ld, &stage);
 	if (err != WEIR_OK)
 		return err;
 	const struct weir_plan_stage *st = &p->stages[stage].stage;
@@ -322,40 +280,42 @@ static enum weir_err walk_table(struct planner *p, const struct weir_node *node,
 			if (p->stages[stage].rows_column[i] == c)
 				map[c] = weir_expr_column(p->m, i, &st->column_types[i], st->column_names[i]);
 	}
-	substitute(p, map, node->column_count, ld);
+	weir_planner_substitute(p, map, node->column_count, ld);
 	return branch_from(p, ld, WEIR_FROM_STAGE, stage);
 }
 
 /* Columns of a JOIN stage, behind its keys, as expressions over node's. */
-static void join_columns(struct planner *p, const struct weir_node *node, uint32_t stage, struct load *ld)
+static void join_columns(struct weir_planner *p, const struct weir_node *node, uint32_t stage,
+			 struct weir_plan_load *ld)
 {
 	const struct weir_plan_stage *st = &p->stages[stage].stage;
 	const struct weir_expr **map = weir_mem_take(p->m, (node->column_count + 1) * sizeof *map);
 	for (uint32_t c = 0; c < node->column_count; c++)
 		map[c] = weir_expr_column(p->m, st->key_count + c, &st->column_types[st->key_count + c],
 					  st->column_names[st->key_count + c]);
-	substitute(p, map, node->column_count, ld);
+	weir_planner_substitute(p, map, node->column_count, ld);
 }
 
 /* Whether what ld goes to takes rows out again. */
-static bool wants_retractions(const struct planner *p, const struct load *ld)
+static bool wants_retractions(const struct weir_planner *p, const struct weir_plan_load *ld)
 {
 	return ld->to == WEIR_TO_STAGE && p->stages[ld->target].stage.def.retracts;
 }
 
-static enum weir_err walk(struct planner *p, const struct weir_node *node, struct load ld, uint32_t depth)
+enum weir_err weir_planner_walk(struct weir_planner *p, const struct weir_node *node, struct weir_plan_load ld,
+				uint32_t depth)
 {
 	enum weir_err err = WEIR_OK;
 	uint32_t origin = 0;
 	if (depth > PLAN_DEPTH_MAX)
-		return fail(p, "views nest more than 1000 deep%s", "");
+		return weir_planner_fail(p, "views nest more than 1000 deep%s", "");
 	for (;; node = node->inputs[0]) {
 		switch (node->kind) {
 		case WEIR_NODE_FILTER:
 			ld.filter = weir_expr_and(p->m, node->condition, ld.filter);
 			continue;
 		case WEIR_NODE_PROJECT:
-			substitute(p, node->exprs, node->column_count, &ld);
+			weir_planner_substitute(p, node->exprs, node->column_count, &ld);
 			continue;
 		case WEIR_NODE_WINDOW:
 			err = window_columns(p, node, &ld);
@@ -364,14 +324,14 @@ static enum weir_err walk(struct planner *p, const struct weir_node *node, struc
 			continue;
 		case WEIR_NODE_UNION:
 			for (uint32_t i = 0; i < node->input_count && err == WEIR_OK; i++) {
-				struct load copy = ld;
+				struct weir_plan_load copy = ld;
 				copy.exprs = weir_mem_copy(p->m, ld.exprs, (ld.count + 1) * sizeof *ld.exprs);
-				err = walk(p, node->inputs[i], copy, depth + 1);
+				err = weir_planner_walk(p, node->inputs[i], copy, depth + 1);
 			}
 			return err;
 		case WEIR_NODE_SOURCE:
 			if (node->is_table && wants_retractions(p, &ld)) {
-				err = history_of(p, node, &origin);
+				err = weir_planner_history(p, node, &origin);
 				if (err != WEIR_OK)
 					return err;
 				join_columns(p, node, origin, &ld);
@@ -382,7 +342,7 @@ static enum weir_err walk(struct planner *p, const struct weir_node *node, struc
 			err = scan_of(p, node, &origin);
 			if (err != WEIR_OK)
 				return err;
-			substitute(p, p->scans[origin].def_exprs, node->column_count, &ld);
+			weir_planner_substitute(p, p->scans[origin].def_exprs, node->column_count, &ld);
 			return branch_from(p, &ld, WEIR_FROM_SCAN, origin);
 		case WEIR_NODE_AGGREGATE:
 			err = stage_of(p, node, depth + 1, &origin);
@@ -390,24 +350,25 @@ static enum weir_err walk(struct planner *p, const struct weir_node *node, struc
 				err = aggregate_columns(p, node, &p->stages[origin].stage, &ld);
 			return err == WEIR_OK ? branch_from(p, &ld, WEIR_FROM_STAGE, origin) : err;
 		case WEIR_NODE_JOIN:
-			err = join_of(p, node, depth + 1, &origin);
+			err = weir_planner_join(p, node, depth + 1, &origin);
 			if (err != WEIR_OK)
 				return err;
 			p->stages[origin].stage.retracts = wants_retractions(p, &ld);
 			join_columns(p, node, origin, &ld);
 			return branch_from(p, &ld, WEIR_FROM_STAGE, origin);
 		default:
-			return fail(p, "a sink cannot be read from%s", "");
+			return weir_planner_fail(p, "a sink cannot be read from%s", "");
 		}
 	}
 }
 
 /* A new stage for node, busy. A node that is read again gets its name with a number behind it. */
-static enum weir_err stage_add(struct planner *p, const struct weir_node *node, const char *name, uint32_t *out)
+enum weir_err weir_planner_stage_add(struct weir_planner *p, const struct weir_node *node, const char *name,
+				     uint32_t *out)
 {
-	p->stages = grow(p->m, p->stages, p->stage_count, &p->stage_capacity, sizeof *p->stages);
+	p->stages = weir_planner_grow(p->m, p->stages, p->stage_count, &p->stage_capacity, sizeof *p->stages);
 	uint32_t index = p->stage_count++;
-	struct stage_build *sb = &p->stages[index];
+	struct weir_plan_stage_build *sb = &p->stages[index];
 	memset(sb, 0, sizeof *sb);
 	sb->node = node;
 	sb->busy = true;
@@ -417,7 +378,7 @@ static enum weir_err stage_add(struct planner *p, const struct weir_node *node, 
 			bool same =
 				p->stages[i].node == node || (node->table && p->stages[i].node->table == node->table);
 			if (!same)
-				return fail(p, "two states have the name %s: each needs its own", name);
+				return weir_planner_fail(p, "two states have the name %s: each needs its own", name);
 			sb->stage.name = weir_mem_printf(p->m, "%s-%u", name, ++again + 1);
 		}
 	*out = index;
@@ -425,7 +386,7 @@ static enum weir_err stage_add(struct planner *p, const struct weir_node *node, 
 }
 
 /* The time attribute of rows of a node (column -1), or another column of it, as an expression; NULL: their own time. */
-static const struct weir_expr *time_column(struct planner *p, const struct weir_node *node, int32_t column)
+const struct weir_expr *weir_planner_time_column(struct weir_planner *p, const struct weir_node *node, int32_t column)
 {
 	if (column < 0)
 		column = node->rowtime;
@@ -435,7 +396,7 @@ static const struct weir_expr *time_column(struct planner *p, const struct weir_
 }
 
 /* An aggregate over a table takes out what a row was: that needs a table that knows it, and aggregates that can. */
-static enum weir_err check_retractions(struct planner *p, const struct weir_node *node)
+static enum weir_err check_retractions(struct weir_planner *p, const struct weir_node *node)
 {
 	const struct weir_node *from = node->inputs[0];
 	while (from->kind == WEIR_NODE_FILTER || from->kind == WEIR_NODE_PROJECT)
@@ -456,14 +417,15 @@ static enum weir_err check_retractions(struct planner *p, const struct weir_node
 	return WEIR_OK;
 }
 
-static enum weir_err stage_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out)
+static enum weir_err stage_of(struct weir_planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out)
 {
 	/* EMIT CHANGES keeps one "has been emitted" bit an entry, so each reader gets a state of its own. */
 	for (uint32_t i = 0; i < p->stage_count; i++)
 		if (p->stages[i].node == node && !node->changes) {
 			*out = i;
-			return p->stages[i].busy ? fail(p, "the topology has a cycle at state %s", node->state_name)
-						 : WEIR_OK;
+			return p->stages[i].busy
+				       ? weir_planner_fail(p, "the topology has a cycle at state %s", node->state_name)
+				       : WEIR_OK;
 		}
 	const struct weir_node *in = node->inputs[0];
 	bool retracts = in->is_table;
@@ -473,10 +435,10 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 			return bad;
 	}
 	uint32_t index = 0;
-	enum weir_err err = stage_add(p, node, node->state_name, &index);
+	enum weir_err err = weir_planner_stage_add(p, node, node->state_name, &index);
 	if (err != WEIR_OK)
 		return err;
-	struct stage_build *sb = &p->stages[index];
+	struct weir_plan_stage_build *sb = &p->stages[index];
 	struct weir_plan_stage *st = &sb->stage;
 	bool windowed = node->window.kind != WEIR_WINDOW_NONE;
 	st->key_count = node->key_count;
@@ -540,474 +502,15 @@ static enum weir_err stage_of(struct planner *p, const struct weir_node *node, u
 		exprs[k] = node->keys[k];
 	for (uint32_t a = 0; a < node->agg_arg_count; a++)
 		exprs[node->key_count + a] = node->agg_args[a];
-	struct load ld = {.exprs = exprs,
-			  .count = node->key_count + node->agg_arg_count,
-			  .time = windowed ? time_column(p, in, -1) : NULL,
-			  .to = WEIR_TO_STAGE,
-			  .target = index};
-	err = walk(p, in, ld, depth);
+	struct weir_plan_load ld = {.exprs = exprs,
+				    .count = node->key_count + node->agg_arg_count,
+				    .time = windowed ? weir_planner_time_column(p, in, -1) : NULL,
+				    .to = WEIR_TO_STAGE,
+				    .target = index};
+	err = weir_planner_walk(p, in, ld, depth);
 	p->stages[index].busy = false;
 	*out = index;
 	return err;
-}
-
-/* ---- tables that are read ---- */
-
-/* The state of a table on its way to a sink: its key, and the columns that ld reads. */
-static enum weir_err rows_of(struct planner *p, const struct weir_node *node, const struct load *ld, uint32_t *out)
-{
-	uint32_t index = 0;
-	const struct weir_table_def *td = node->table;
-	enum weir_err err = stage_add(p, node, td->name, &index);
-	if (err != WEIR_OK)
-		return err;
-	struct weir_plan_stage *st = &p->stages[index].stage;
-	struct weir_state_def *def = &st->def;
-	bool *used = weir_mem_take(p->m, node->column_count + 1);
-	load_used(ld, used, node->column_count);
-	for (uint32_t k = 0; k < td->primary_key_count; k++)
-		used[td->primary_key[k]] = false;
-	uint32_t most = td->primary_key_count + node->column_count + 1, n = 0;
-	uint32_t *column = weir_mem_take(p->m, most * sizeof *column);
-	for (uint32_t k = 0; k < td->primary_key_count; k++)
-		column[n++] = td->primary_key[k];
-	for (uint32_t c = 0; c < node->column_count; c++)
-		if (used[c])
-			column[n++] = c;
-	const char **names = weir_mem_take(p->m, most * sizeof *names);
-	struct weir_type *types = weir_mem_take(p->m, most * sizeof *types);
-	const struct weir_expr **exprs = weir_mem_take(p->m, most * sizeof *exprs);
-	for (uint32_t i = 0; i < n; i++) {
-		names[i] = node->columns[column[i]].name;
-		types[i] = node->columns[column[i]].type;
-		exprs[i] = weir_expr_column(p->m, column[i], &types[i], names[i]);
-	}
-	p->stages[index].rows_column = column;
-	st->key_count = td->primary_key_count;
-	st->reject_null_key = true;
-	st->column_count = n;
-	st->column_names = names;
-	st->column_types = types;
-	st->hold_ms = node->grace_ms;
-	struct weir_state_side *side = weir_mem_take(p->m, sizeof *side);
-	struct weir_agg *agg = weir_mem_take(p->m, sizeof *agg);
-	*side = (struct weir_state_side){.table = true, .col_count = n - st->key_count, .types = types + st->key_count};
-	weir_state_row_agg(agg);
-	*def = (struct weir_state_def){.name = st->name,
-				       .kind = WEIR_STATE_ROWS,
-				       .time_max = p->settings->task_time_max,
-				       .key_count = st->key_count,
-				       .key_types = types,
-				       .key_texts = names,
-				       .agg_count = 1,
-				       .aggs = agg,
-				       .side_count = 1,
-				       .sides = side};
-	err = weir_state_def_init(def, p->dg);
-	if (err == WEIR_OK)
-		err = walk(
-			p, node,
-			(struct load){.exprs = exprs, .count = n, .to = WEIR_TO_STAGE, .target = index, .table = true},
-			0);
-	p->stages[index].busy = false;
-	*out = index;
-	return err;
-}
-
-/* ---- joins ---- */
-
-/* Whether rows of side s can be missing from a result: the other side's stand alone. */
-static bool side_can_miss(enum weir_join_kind kind, uint32_t s)
-{
-	return kind == WEIR_JOIN_FULL || kind == (s == 0 ? WEIR_JOIN_RIGHT : WEIR_JOIN_LEFT);
-}
-
-static enum weir_err join_of(struct planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out)
-{
-	const struct weir_join_spec *spec = node->join;
-	uint32_t index = 0;
-	/* Of two tables: one bit a row says whether it stands in the result, so each reader gets a state of its own. */
-	for (uint32_t i = 0; i < p->stage_count; i++)
-		if (p->stages[i].node == node && (!node->is_table || p->stages[i].busy)) {
-			*out = i;
-			return p->stages[i].busy ? fail(p, "the topology has a cycle at state %s", node->state_name)
-						 : WEIR_OK;
-		}
-	enum weir_err err = stage_add(p, node, node->state_name, &index);
-	if (err != WEIR_OK)
-		return err;
-	struct weir_plan_stage *st = &p->stages[index].stage;
-	uint32_t keys = spec->key_count, n = keys + node->column_count;
-	const char **names = weir_mem_take(p->m, (n + 1) * sizeof *names);
-	struct weir_type *types = weir_mem_take(p->m, (n + 1) * sizeof *types);
-	const struct weir_expr **map = weir_mem_take(p->m, (n + 1) * sizeof *map);
-	for (uint32_t k = 0; k < keys; k++) {
-		names[k] = spec->keys[0][k]->op == WEIR_EXPR_COLUMN
-				   ? node->inputs[0]->columns[spec->keys[0][k]->column].name
-				   : weir_mem_printf(p->m, "key-%u", k + 1);
-		types[k] = spec->keys[0][k]->type;
-		types[k].not_null = false;
-	}
-	for (uint32_t c = 0; c < node->column_count; c++) {
-		names[keys + c] = node->columns[c].name;
-		types[keys + c] = node->columns[c].type;
-		map[c] = weir_expr_column(p->m, keys + c, &types[keys + c], names[keys + c]);
-	}
-	st->key_count = keys;
-	st->column_count = n;
-	st->column_names = names;
-	st->column_types = types;
-	st->residual = spec->residual ? weir_expr_substitute(spec->residual, map, node->column_count, p->m) : NULL;
-	struct weir_state_side *sides = weir_mem_take(p->m, 2 * sizeof *sides);
-	for (uint32_t s = 0, c = keys; s < 2; s++) {
-		sides[s] = (struct weir_state_side){.table = node->inputs[s]->is_table,
-						    .outer = side_can_miss(spec->kind, 1 - s),
-						    .col_count = node->inputs[s]->column_count,
-						    .types = types + c};
-		c += node->inputs[s]->column_count;
-	}
-	struct weir_agg *agg = weir_mem_take(p->m, sizeof *agg);
-	weir_state_row_agg(agg);
-	st->def = (struct weir_state_def){.name = st->name,
-					  .kind = WEIR_STATE_JOIN,
-					  .time_max = p->settings->task_time_max,
-					  .grace_ms = node->state_grace_ms,
-					  .key_count = keys,
-					  .key_types = types,
-					  .agg_count = spec->within || spec->versioned ? 0 : 1,
-					  .aggs = agg,
-					  .side_count = 2,
-					  .sides = sides,
-					  .within = spec->within,
-					  .versioned = spec->versioned,
-					  .before_ms = spec->before_ms,
-					  .after_ms = spec->after_ms};
-	err = weir_state_def_init(&st->def, p->dg);
-	if (err != WEIR_OK)
-		return err;
-	st->hold_ms = spec->within ? weir_join_keep_ms(&st->def) : node->state_grace_ms;
-	for (uint32_t s = 0; s < 2 && err == WEIR_OK; s++) {
-		const struct weir_node *in = node->inputs[s];
-		struct load ld = {.count = keys + in->column_count,
-				  .to = WEIR_TO_STAGE,
-				  .target = index,
-				  .side = s,
-				  .table = in->is_table,
-				  .time = time_column(p, in, spec->within || spec->versioned ? spec->time[s] : -1)};
-		ld.exprs = weir_mem_take(p->m, (ld.count + 1) * sizeof *ld.exprs);
-		for (uint32_t k = 0; k < keys; k++)
-			ld.exprs[k] = spec->keys[s][k];
-		for (uint32_t c = 0; c < in->column_count; c++)
-			ld.exprs[keys + c] = weir_expr_column(p->m, c, &in->columns[c].type, in->columns[c].name);
-		err = walk(p, in, ld, depth);
-	}
-	p->stages[index].busy = false;
-	*out = index;
-	return err;
-}
-
-/* A table that is read, as what its rows were and are: a left join with a table that is empty. */
-static enum weir_err history_of(struct planner *p, const struct weir_node *node, uint32_t *out)
-{
-	const struct weir_table_def *td = node->table;
-	uint32_t index = 0, keys = td->primary_key_count, n = keys + node->column_count;
-	enum weir_err err = stage_add(p, node, td->name, &index);
-	if (err != WEIR_OK)
-		return err;
-	struct weir_plan_stage *st = &p->stages[index].stage;
-	const char **names = weir_mem_take(p->m, (n + 1) * sizeof *names);
-	struct weir_type *types = weir_mem_take(p->m, (n + 1) * sizeof *types);
-	struct load ld = {.count = n, .to = WEIR_TO_STAGE, .target = index, .table = true};
-	ld.exprs = weir_mem_take(p->m, (n + 1) * sizeof *ld.exprs);
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t c = i < keys ? td->primary_key[i] : i - keys;
-		names[i] = node->columns[c].name;
-		types[i] = node->columns[c].type;
-		ld.exprs[i] = weir_expr_column(p->m, c, &types[i], names[i]);
-	}
-	struct weir_state_side *sides = weir_mem_take(p->m, 2 * sizeof *sides);
-	struct weir_agg *agg = weir_mem_take(p->m, sizeof *agg);
-	sides[0] = (struct weir_state_side){
-		.table = true, .outer = true, .col_count = node->column_count, .types = types + keys};
-	sides[1] = (struct weir_state_side){.table = true, .types = types + n};
-	weir_state_row_agg(agg);
-	st->retracts = true;
-	st->key_count = keys;
-	st->column_count = n;
-	st->column_names = names;
-	st->column_types = types;
-	st->hold_ms = node->grace_ms;
-	st->def = (struct weir_state_def){.name = st->name,
-					  .kind = WEIR_STATE_JOIN,
-					  .time_max = p->settings->task_time_max,
-					  .grace_ms = node->grace_ms,
-					  .key_count = keys,
-					  .key_types = types,
-					  .agg_count = 1,
-					  .aggs = agg,
-					  .side_count = 2,
-					  .sides = sides};
-	err = weir_state_def_init(&st->def, p->dg);
-	if (err == WEIR_OK)
-		err = walk(p, node, ld, 0);
-	p->stages[index].busy = false;
-	*out = index;
-	return err;
-}
-
-/* Whether column c of side s is the key k in every branch, so that the key's bytes give it back exactly. */
-static bool is_key_column(const struct planner *p, uint32_t stage, uint32_t s, uint32_t c, uint32_t k)
-{
-	const struct weir_plan_stage *st = &p->stages[stage].stage;
-	for (uint32_t b = 0; b < p->branch_count; b++) {
-		const struct weir_plan_branch *br = &p->branches[b];
-		if (br->to != WEIR_TO_STAGE || br->target != stage || br->side != s)
-			continue;
-		const struct weir_type *t = &br->exprs[k]->type;
-		if (t->kind == WEIR_KIND_FLOAT || t->kind == WEIR_KIND_DOUBLE || /* -0.0 and NaN lose their bits */
-		    !weir_expr_equal(br->exprs[k], br->exprs[st->key_count + c]))
-			return false;
-	}
-	return true;
-}
-
-/* Leaves only those columns in a join that somebody reads, and rewrites the branches on both sides of it. */
-static void join_prune(struct planner *p, uint32_t stage)
-{
-	struct weir_plan_stage *st = &p->stages[stage].stage;
-	const struct weir_join_spec *spec = p->stages[stage].node->join;
-	const enum weir_join_kind kind = spec ? spec->kind : WEIR_JOIN_LEFT;
-	uint32_t keys = st->key_count, total = st->column_count, n = keys;
-	bool *used = weir_mem_take(p->m, total + 1);
-	for (uint32_t b = 0; b < p->branch_count; b++) {
-		const struct weir_plan_branch *br = &p->branches[b];
-		if (br->from != WEIR_FROM_STAGE || br->origin != stage)
-			continue;
-		struct load ld = {.exprs = (const struct weir_expr **)br->exprs,
-				  .count = br->expr_count,
-				  .filter = br->filter,
-				  .time = br->time};
-		load_used(&ld, used, total);
-	}
-	if (st->residual)
-		weir_expr_columns_used(st->residual, used, total);
-	const char **names = weir_mem_take(p->m, (total + 1) * sizeof *names);
-	struct weir_type *types = weir_mem_take(p->m, (total + 1) * sizeof *types);
-	const struct weir_expr **map = weir_mem_take(p->m, (total + 1) * sizeof *map);
-	struct weir_state_side *sides = weir_mem_take(p->m, 2 * sizeof *sides);
-	for (uint32_t i = 0; i < keys; i++) {
-		names[i] = st->column_names[i];
-		types[i] = st->column_types[i];
-		map[i] = weir_expr_column(p->m, i, &types[i], names[i]);
-	}
-	for (uint32_t s = 0, from = 0; s < 2; s++) {
-		uint32_t count = st->def.sides[s].col_count, begin = n, kept = 0;
-		uint32_t *keep = weir_mem_take(p->m, (count + 1) * sizeof *keep);
-		for (uint32_t c = 0; c < count; c++) {
-			uint32_t at = keys + from + c, k = keys;
-			for (k = 0; k < keys && !side_can_miss(kind, s); k++)
-				if (is_key_column(p, stage, s, c, k))
-					break;
-			if (!side_can_miss(kind, s) && k < keys) {
-				map[at] = map[k];
-			} else if (used[at]) {
-				names[n] = st->column_names[at];
-				types[n] = st->column_types[at];
-				map[at] = weir_expr_column(p->m, n, &types[n], names[n]);
-				keep[kept++] = c;
-				n++;
-			} else {
-				map[at] = weir_expr_bool(p->m, true); /* nobody reads it */
-			}
-		}
-		for (uint32_t b = 0; b < p->branch_count; b++) {
-			struct weir_plan_branch *br = &p->branches[b];
-			if (br->to != WEIR_TO_STAGE || br->target != stage || br->side != s)
-				continue;
-			const struct weir_expr **exprs = weir_mem_take(p->m, (keys + kept + 1) * sizeof *exprs);
-			memcpy(exprs, br->exprs, keys * sizeof *exprs);
-			for (uint32_t c = 0; c < kept; c++)
-				exprs[keys + c] = br->exprs[keys + keep[c]];
-			br->exprs = exprs;
-			br->expr_count = keys + kept;
-		}
-		from += count;
-		sides[s] = st->def.sides[s];
-		sides[s].col_count = kept;
-		sides[s].types = types + begin;
-	}
-	for (uint32_t b = 0; b < p->branch_count; b++) {
-		struct weir_plan_branch *br = &p->branches[b];
-		if (br->from != WEIR_FROM_STAGE || br->origin != stage)
-			continue;
-		struct load ld = {.exprs = (const struct weir_expr **)br->exprs,
-				  .count = br->expr_count,
-				  .filter = br->filter,
-				  .time = br->time};
-		substitute(p, map, total, &ld);
-		br->exprs = ld.exprs;
-		br->filter = ld.filter;
-		br->time = ld.time;
-	}
-	if (st->residual)
-		st->residual = weir_expr_substitute(st->residual, map, total, p->m);
-	st->column_names = names;
-	st->column_types = types;
-	st->column_count = n;
-	st->def.key_types = types;
-	st->def.sides = sides;
-}
-
-static int32_t column_named(const struct weir_plan_sink *sk, const char *name)
-{
-	for (uint32_t c = 0; c < sk->column_count; c++)
-		if (strcmp(sk->column_names[c], name) == 0)
-			return (int32_t)c;
-	return -1;
-}
-
-/* Which columns make the key: key.fields, else the primary key. */
-static enum weir_err sink_key(struct planner *p, struct weir_plan_sink *sk, const struct weir_node *node)
-{
-	const struct weir_table_def *def = sk->table;
-	uint32_t *keys = weir_mem_take(p->m, (sk->column_count + 1) * sizeof *keys);
-	if (def->options.key_fields) {
-		for (const char *at = def->options.key_fields; at && *at;) {
-			const char *end = strchr(at, ';');
-			const char *name = weir_mem_strndup(p->m, at, end ? (size_t)(end - at) : strlen(at));
-			int32_t c = column_named(sk, name);
-			if (c < 0)
-				return weir_diag_set(p->dg, WEIR_E_CONF,
-						     "table %s: key.fields names %s, which is not one of its columns",
-						     def->name, name);
-			if (sk->key_count < sk->column_count)
-				keys[sk->key_count++] = (uint32_t)c;
-			at = end ? end + 1 : NULL;
-		}
-	} else {
-		for (uint32_t i = 0; i < def->primary_key_count; i++) {
-			int32_t c = column_named(sk, def->columns[def->primary_key[i]].name);
-			if (c >= 0)
-				keys[sk->key_count++] = (uint32_t)c;
-		}
-	}
-	sk->key_columns = keys;
-	sk->has_key = sk->key_count > 0;
-	if (def->options.has_key_format) {
-		sk->key_format = def->options.key_format;
-	} else {
-		bool one_string = sk->key_count == 1 && weir_kind_is_string(sk->column_types[keys[0]].kind);
-		sk->key_format.kind = one_string ? WEIR_FORMAT_RAW : WEIR_FORMAT_JSON;
-	}
-	if (sk->key_format.kind == WEIR_FORMAT_WINDOWED && sk->has_key) {
-		const struct weir_node *up = node->inputs[0];
-		sk->key_windowed = true;
-		uint32_t inner = 0;
-		for (uint32_t c = 0; c < up->column_count && c < sk->column_count; c++) {
-			if (up->columns[c].role == WEIR_ROLE_WINDOW_START)
-				sk->window_start_column = (int32_t)c;
-			if (up->columns[c].role == WEIR_ROLE_WINDOW_END)
-				sk->window_end_column = (int32_t)c;
-		}
-		for (uint32_t k = 0; k < sk->key_count; k++)
-			if ((int32_t)keys[k] != sk->window_start_column && (int32_t)keys[k] != sk->window_end_column)
-				keys[inner++] = keys[k];
-		sk->key_count = inner;
-		if (sk->window_start_column < 0 || inner == 0)
-			return weir_diag_set(p->dg, WEIR_E_PLAN,
-					     "table %s: key.format=windowed needs window_start among its columns and a "
-					     "key column beside it",
-					     def->name);
-		if (inner == 1 && weir_kind_is_string(sk->column_types[keys[0]].kind))
-			sk->key_format.kind = WEIR_FORMAT_RAW;
-		else
-			sk->key_format.kind = inner == 1 ? WEIR_FORMAT_KAFKA : WEIR_FORMAT_JSON;
-	}
-	return WEIR_OK;
-}
-
-static enum weir_err sink_add(struct planner *p, const struct weir_node *node)
-{
-	p->sinks = grow(p->m, p->sinks, p->sink_count, &p->sink_capacity, sizeof *p->sinks);
-	uint32_t index = p->sink_count++;
-	struct weir_plan_sink *sk = &p->sinks[index];
-	memset(sk, 0, sizeof *sk);
-	const struct weir_node *in = node->inputs[0];
-	const struct weir_table_def *def = node->table;
-	sk->table = def;
-	sk->name = def ? def->name : "rows";
-	sk->prints_rows = node->prints_rows;
-	sk->repartition = -1;
-	sk->window_start_column = sk->window_end_column = sk->timestamp_column = sk->headers_column = -1;
-	sk->is_table = in->is_table;
-	sk->column_count = in->column_count;
-	const char **names = weir_mem_take(p->m, (in->column_count + 1) * sizeof *names);
-	struct weir_type *types = weir_mem_take(p->m, (in->column_count + 1) * sizeof *types);
-	uint32_t *values = weir_mem_take(p->m, (in->column_count + 1) * sizeof *values);
-	bool *wants_value = weir_mem_take(p->m, in->column_count + 1);
-	for (uint32_t c = 0; c < in->column_count; c++) {
-		names[c] = in->columns[c].name;
-		types[c] = in->columns[c].type;
-	}
-	sk->column_names = names;
-	sk->column_types = types;
-	sk->value_columns = values;
-	if (def && !node->prints_rows) {
-		uint32_t c = 0;
-		for (uint32_t d = 0; d < def->column_count && c < in->column_count; d++) {
-			const struct weir_table_column *col = &def->columns[d];
-			if (col->kind == WEIR_COLUMN_COMPUTED || (col->kind == WEIR_COLUMN_METADATA && col->is_virtual))
-				continue;
-			names[c] = col->name;
-			wants_value[c] = col->type.not_null;
-			if (col->kind == WEIR_COLUMN_METADATA) {
-				enum weir_meta meta = meta_parse(col->metadata ? col->metadata : col->name);
-				if (meta == WEIR_META_TIMESTAMP)
-					sk->timestamp_column = (int32_t)c;
-				else if (meta == WEIR_META_HEADERS)
-					sk->headers_column = (int32_t)c;
-				else
-					return weir_diag_set(p->dg, WEIR_E_PLAN,
-							     "table %s: column %s: a sink can write the metadata "
-							     "timestamp and headers only; declare it VIRTUAL",
-							     def->name, col->name);
-			}
-			c++;
-		}
-		enum weir_err err = sink_key(p, sk, node);
-		if (err != WEIR_OK)
-			return err;
-		sk->value_format = def->options.value_format;
-		uint32_t *required = weir_mem_take(p->m, (in->column_count + 1) * sizeof *required);
-		sk->required = required;
-		for (c = 0; c < in->column_count; c++) {
-			bool is_key = false;
-			for (uint32_t k = 0; k < sk->key_count; k++)
-				is_key |= sk->key_columns[k] == c;
-			if (wants_value[c] && !is_key && !in->columns[c].type.not_null)
-				required[sk->required_count++] = c;
-			if ((int32_t)c != sk->timestamp_column && (int32_t)c != sk->headers_column &&
-			    !(is_key && def->options.value_except_key))
-				values[sk->value_count++] = c;
-		}
-		bool topic = def->options.connector == WEIR_CONNECTOR_RECORDED ||
-			     def->options.connector == WEIR_CONNECTOR_KAFKA ||
-			     def->options.connector == WEIR_CONNECTOR_UPSERT_KAFKA;
-		if (sk->is_table && topic && !sk->has_key)
-			return weir_diag_set(p->dg, WEIR_E_PLAN,
-					     "table %s takes updates (EMIT CHANGES or a plain GROUP BY) but has no "
-					     "key: add PRIMARY KEY (...) NOT "
-					     "ENFORCED or 'key.fields' with every group column and window_start",
-					     def->name);
-	} else {
-		for (uint32_t c = 0; c < in->column_count; c++)
-			values[sk->value_count++] = c;
-	}
-	const struct weir_expr **exprs = weir_mem_take(p->m, (in->column_count + 1) * sizeof *exprs);
-	for (uint32_t c = 0; c < in->column_count; c++)
-		exprs[c] = weir_expr_column(p->m, c, &in->columns[c].type, in->columns[c].name);
-	return walk(p, in,
-		    (struct load){.exprs = exprs, .count = in->column_count, .to = WEIR_TO_SINK, .target = index}, 0);
 }
 
 static void field_fill(struct weir_mem *m, struct weir_field *f, const struct weir_table_column *col, uint32_t ordinal,
@@ -1032,9 +535,9 @@ static void field_fill(struct weir_mem *m, struct weir_field *f, const struct we
 }
 
 /* Numbers the columns that branches really read and rewrites the branches over them. */
-static void scan_finish(struct planner *p, uint32_t index)
+static void scan_finish(struct weir_planner *p, uint32_t index)
 {
-	struct scan_build *sb = &p->scans[index];
+	struct weir_plan_scan_build *sb = &p->scans[index];
 	struct weir_plan_scan *sc = &sb->scan;
 	const struct weir_table_def *def = sc->table;
 	if (sc->time)
@@ -1082,7 +585,7 @@ static void scan_finish(struct planner *p, uint32_t index)
 			} else if (pass == 1) {
 				field_fill(p->m, &keys[sc->key_count++], col, ordinal, def->options.key_fields_prefix);
 			} else {
-				metas[sc->meta_count] = meta_parse(col->metadata ? col->metadata : col->name);
+				metas[sc->meta_count] = weir_planner_meta(col->metadata ? col->metadata : col->name);
 				meta_types[sc->meta_count++] = col->type;
 			}
 			names[n] = col->name;
@@ -1112,15 +615,15 @@ static void scan_finish(struct planner *p, uint32_t index)
 		sc->time = weir_expr_substitute(sc->time, map, def->column_count, p->m);
 	for (uint32_t i = 0; i < sc->branch_count; i++) {
 		struct weir_plan_branch *br = &p->branches[branches[i]];
-		struct load ld = {
+		struct weir_plan_load ld = {
 			.exprs = (const struct weir_expr **)br->exprs, .count = br->expr_count, .filter = br->filter};
-		substitute(p, map, def->column_count, &ld);
+		weir_planner_substitute(p, map, def->column_count, &ld);
 		br->filter = ld.filter;
 		br->exprs = ld.exprs;
 	}
 }
 
-static uint32_t level_of(struct planner *p, uint32_t stage)
+static uint32_t level_of(struct weir_planner *p, uint32_t stage)
 {
 	struct weir_plan_stage *st = &p->stages[stage].stage;
 	if (st->level)
@@ -1138,7 +641,7 @@ static uint32_t level_of(struct planner *p, uint32_t stage)
 
 /* Expression number `at` of what feeds a stage, over the columns of its sources: `merchant_id`, `UPPER(city)`; what
  * views call them in between does not count. Several sources with different ones: all of them. */
-static const char *input_text(struct planner *p, const struct weir_plan *pl, const struct weir_plan_stage *st,
+static const char *input_text(struct weir_planner *p, const struct weir_plan *pl, const struct weir_plan_stage *st,
 			      uint32_t at, int32_t side)
 {
 	enum { TEXT_MAX = 240 };
@@ -1169,7 +672,7 @@ static const char *input_text(struct planner *p, const struct weir_plan *pl, con
 }
 
 /* What the state's keys and aggregates are computed from, for its fingerprint. */
-static void name_inputs_of(struct planner *p, const struct weir_plan *pl, struct weir_plan_stage *st)
+static void name_inputs_of(struct weir_planner *p, const struct weir_plan *pl, struct weir_plan_stage *st)
 {
 	struct weir_state_def *def = &st->def;
 	const char **keys = weir_mem_take(p->m, (def->key_count + 1) * sizeof *keys);
@@ -1195,7 +698,7 @@ static void name_inputs_of(struct planner *p, const struct weir_plan *pl, struct
 	def->filter_texts = filters;
 }
 
-static enum weir_err finish(struct planner *p, struct weir_plan **out)
+static enum weir_err finish(struct weir_planner *p, struct weir_plan **out)
 {
 	struct weir_plan *pl = weir_mem_take(p->m, sizeof *pl);
 	uint32_t highest = 0;
@@ -1205,7 +708,7 @@ static enum weir_err finish(struct planner *p, struct weir_plan **out)
 	for (uint32_t level = highest; level > 0; level--)
 		for (uint32_t i = 0; i < p->stage_count; i++)
 			if (p->stages[i].stage.level == level && p->stages[i].stage.def.kind == WEIR_STATE_JOIN)
-				join_prune(p, i);
+				weir_planner_join_prune(p, i);
 	for (uint32_t i = 0; i < p->scan_count; i++)
 		scan_finish(p, i);
 	/* Ascending level, ties by creation: stage numbers decide the order of results. */
@@ -1261,11 +764,11 @@ static enum weir_err finish(struct planner *p, struct weir_plan **out)
 enum weir_err weir_plan_create(struct weir_plan **out, struct weir_topology *tp,
 			       const struct weir_plan_settings *settings, struct weir_diag **dg)
 {
-	struct planner p = {.tp = tp, .m = weir_topology_mem(tp), .settings = settings, .dg = dg};
+	struct weir_planner p = {.tp = tp, .m = weir_topology_mem(tp), .settings = settings, .dg = dg};
 	for (uint32_t i = 0; i < weir_topology_node_count(tp); i++) {
 		const struct weir_node *node = weir_topology_node(tp, i);
 		if (node->kind == WEIR_NODE_SINK) {
-			enum weir_err err = sink_add(&p, node);
+			enum weir_err err = weir_planner_sink_add(&p, node);
 			if (err != WEIR_OK)
 				return err;
 		}
