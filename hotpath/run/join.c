@@ -2,124 +2,12 @@
  *
  * A held row costs its packed columns, its key and sizeof(struct held); it lives until the order point is through. Rows
  * of a slot lie together, since they are applied slot by slot; merging touches items only, never the rows. */
-#include "hotpath/run/join.h"
+#include "hotpath/run/join_private.h"
 
 #include <stdlib.h>
 
 #include "hotpath/core/hash.h"
-#include "hotpath/run/worker_state.h"
-#include "hotpath/state/join_state.h"
-#include "hotpath/state/row.h"
 #include "hotpath/state/versions.h"
-
-/* A record as it came, for late.topic: the batch it stood in is gone by the time it is judged. Of a row of a state the
- * value is JSON, topic its name and topic_partition its slot. */
-struct original {
-	bool up;
-	struct weir_record record;
-	const char *topic;
-	uint32_t topic_partition;
-	uint64_t seq;
-	uint32_t row;
-	uint32_t scan;
-};
-
-struct held {
-	struct weir_join_row r;
-	const struct original *original;
-	uint8_t side;
-	bool deletes;
-	bool null_key; /* equals nothing */
-};
-
-/* Its place in the merge. */
-struct item {
-	int64_t key;
-	struct held *h;
-	uint32_t lane;
-	uint32_t slot;
-};
-
-/* A row whose turn is known. */
-struct turn {
-	const struct held *h;
-	int64_t task; /* task time there */
-};
-
-/* Memory of held rows: blocks of one size, kept for the next time; a row that is larger has one of its own. */
-enum { BLOCK_BYTES = 8192, BLOCKS_KEPT = 16384, COUNTS_MAX = 1 << 17 };
-struct block {
-	struct block *next;
-	uint8_t bytes[];
-};
-struct hold_memory {
-	uint8_t *at, *end;
-};
-
-struct lane {
-	uint32_t branch;
-	uint32_t from;         /* global partition, or upstream slot */
-	bool up;               /* from an upstream slot */
-	int64_t before;        /* its time when holding began */
-	int64_t high;          /* largest key so far */
-	struct weir_buf steps; /* int64_t: the keys it went through, ascending */
-	struct weir_buf items; /* struct item */
-};
-
-/* The lanes of a group while it is merged, by their number in it. */
-struct pass {
-	const int64_t *step, *end; /* steps that are still to come */
-	int64_t before;            /* the lane's time when holding began */
-	int64_t last;              /* its time once all is passed; INT64_MAX: it is out of the minimum then */
-	bool up;
-};
-
-enum join_phase { PHASE_ROWS, PHASE_FINAL, PHASE_END };
-
-struct weir_join {
-	struct weir_worker *w;
-	uint32_t stage;
-	const struct weir_plan_stage *ps;
-	const struct weir_state_def *def;
-	bool has_stage_branch;
-	/* holding */
-	bool holding;
-	uint32_t *lane_base; /* by branch of the plan: its first lane */
-	struct lane *lanes;  /* tables first: equal times go in this order */
-	uint32_t lane_count;
-	int64_t *task_before;       /* by slot (direct) or one for all: when holding began */
-	struct hold_memory *memory; /* by slot */
-	struct block *blocks, *free_blocks, *large;
-	uint32_t free_count;
-	struct weir_scratch scratch; /* originals */
-	/* merged: rows by slot, in their order */
-	struct item *order, *spare;
-	int64_t *task; /* beside order */
-	uint32_t order_capacity;
-	struct turn *sorted;
-	uint32_t *counts;
-	uint32_t *turn_of; /* by lane: its number in the group that is merged */
-	uint32_t *slot_start;
-	/* while a group is merged: by lane of the group */
-	struct pass *pass;
-	int64_t *lane_next, *lane_now;
-	/* applying */
-	bool running;
-	enum join_phase phase;
-	uint32_t at, end;
-	const struct held *current; /* whose matches are being written */
-	struct weir_buf found;      /* struct weir_join_found */
-	uint32_t found_at;
-	struct weir_rows *out; /* rows of fr, or own */
-	struct weir_fragment *fr;
-	struct weir_rows own;
-	const struct weir_col **own_ptrs;
-	uint64_t out_bytes;
-	struct weir_program *residual;
-	struct weir_rows trial; /* pairs whose condition is looked at */
-	const struct weir_col **trial_ptrs;
-	struct weir_row_errors errors;
-};
 
 /* ---- making ---- */
 
@@ -235,11 +123,6 @@ void weir_join_destroy(struct weir_join *jn)
 
 /* ---- holding ---- */
 
-static bool is_direct(const struct weir_join *jn)
-{
-	return jn->ps->exchange == WEIR_EXCHANGE_DIRECT;
-}
-
 /* A join of two tables: a table itself, by the same key. */
 static bool is_tables(const struct weir_join *jn)
 {
@@ -261,7 +144,7 @@ static void hold_begin(struct weir_join *jn)
 		jn->lanes[i].before = lane_time(jn, &jn->lanes[i], &out);
 		jn->lanes[i].high = WEIR_TIME_UNSET;
 	}
-	for (uint32_t k = 0; k < (is_direct(jn) ? jn->ps->slot_count : 1); k++)
+	for (uint32_t k = 0; k < (weir_join_is_direct(jn) ? jn->ps->slot_count : 1); k++)
 		jn->task_before[k] = weir_times_task(jn->w->times, jn->stage, k);
 }
 
@@ -583,11 +466,12 @@ void weir_join_merge(struct weir_join *jn)
 		return;
 	order_room(jn);
 	uint32_t *group = weir_xcalloc(2 * jn->lane_count + 2, sizeof *group), *start = group + jn->lane_count;
-	for (uint32_t g = 0; g < (is_direct(jn) ? slots : 1); g++) {
+	for (uint32_t g = 0; g < (weir_join_is_direct(jn) ? slots : 1); g++) {
 		uint32_t lanes = 0;
 		for (uint32_t i = 0; i < jn->lane_count; i++) {
 			const struct weir_plan_branch *br = &jn->w->cf.plan->branches[jn->lanes[i].branch];
-			if (is_direct(jn) && jn->lanes[i].from - jn->w->cf.plan->scans[br->origin].partition_base != g)
+			if (weir_join_is_direct(jn) &&
+			    jn->lanes[i].from - jn->w->cf.plan->scans[br->origin].partition_base != g)
 				continue;
 			group[lanes++] = i;
 		}
@@ -643,8 +527,8 @@ static uint64_t own_strings(struct weir_rows *r, uint32_t from, uint32_t to, uin
 
 /* Writes the pair of l and r, one of which may be NULL, as the next row of `to`. own: its strings are copied; a table's
  * always are, since the table may change before the rows are read. */
-static uint64_t put_pair(struct weir_join *jn, struct weir_rows *to, const struct weir_join_row *l,
-			 const struct weir_join_row *r, bool own)
+uint64_t weir_join_put_pair(struct weir_join *jn, struct weir_rows *to, const struct weir_join_row *l,
+			    const struct weir_join_row *r, bool own)
 {
 	const struct weir_state_def *def = jn->def;
 	const struct weir_join_row *side[2] = {l, r}, *key = l ? l : r;
@@ -691,7 +575,7 @@ static void unmatch_failed(struct weir_join *jn, struct weir_rows *r, const stru
 }
 
 /* Hands the rows written so far on. */
-static void flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
+void weir_join_flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 {
 	struct weir_worker *w = jn->w;
 	struct weir_rows *r = jn->out;
@@ -740,10 +624,10 @@ static void flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 }
 
 /* Room for one more row. False: no fragment is free. */
-static bool room(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
+bool weir_join_room(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 {
 	if (jn->out && (jn->out->count == WEIR_BATCH_ROWS || jn->out_bytes >= WEIR_ROWS_BYTES))
-		flush(jn, b, slot);
+		weir_join_flush(jn, b, slot);
 	if (jn->out)
 		return true;
 	if (!jn->has_stage_branch) {
@@ -760,9 +644,11 @@ static bool room(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 	return true;
 }
 
-static void put(struct weir_join *jn, uint32_t side, const struct weir_join_row *own, const struct weir_join_row *other)
+void weir_join_put(struct weir_join *jn, uint32_t side, const struct weir_join_row *own,
+		   const struct weir_join_row *other)
 {
-	jn->out_bytes += put_pair(jn, jn->out, side == 0 ? own : other, side == 0 ? other : own, jn->has_stage_branch);
+	jn->out_bytes +=
+		weir_join_put_pair(jn, jn->out, side == 0 ? own : other, side == 0 ? other : own, jn->has_stage_branch);
 }
 
 /* ---- applying ---- */
@@ -774,17 +660,17 @@ static bool put_found(struct weir_join *jn, struct weir_bundle *b, struct weir_s
 	uint32_t n = (uint32_t)(jn->found.bytes / sizeof *found);
 	while (jn->found_at < n) {
 		struct weir_join_row other;
-		if (!room(jn, b, sl->number))
+		if (!weir_join_room(jn, b, sl->number))
 			return false;
 		weir_join_buffer_get(jn->def, &found[jn->found_at++], &other);
-		put(jn, jn->current->side, &jn->current->r, &other);
+		weir_join_put(jn, jn->current->side, &jn->current->r, &other);
 	}
 	jn->current = NULL;
 	return true;
 }
 
 /* Leaves those in found that fulfil what else a match needs. */
-static void keep_matches(struct weir_join *jn, const struct held *h)
+void weir_join_keep_matches(struct weir_join *jn, const struct held *h)
 {
 	struct weir_join_found *found = (struct weir_join_found *)(void *)jn->found.data;
 	uint32_t n = (uint32_t)(jn->found.bytes / sizeof *found), kept = 0;
@@ -795,8 +681,8 @@ static void keep_matches(struct weir_join *jn, const struct held *h)
 		for (uint32_t i = from; i < to; i++) {
 			struct weir_join_row other;
 			weir_join_buffer_get(jn->def, &found[i], &other);
-			(void)put_pair(jn, &jn->trial, h->side == 0 ? &h->r : &other, h->side == 0 ? &other : &h->r,
-				       false);
+			(void)weir_join_put_pair(jn, &jn->trial, h->side == 0 ? &h->r : &other,
+						 h->side == 0 ? &other : &h->r, false);
 		}
 		weir_sel_all(&pass, to - from);
 		jn->errors.count = 0;
@@ -807,7 +693,7 @@ static void keep_matches(struct weir_join *jn, const struct held *h)
 	jn->found.bytes = kept * sizeof *found;
 }
 
-static void note_late(struct weir_join *jn, struct weir_bundle *b, const struct held *h)
+void weir_join_note_late(struct weir_join *jn, struct weir_bundle *b, const struct held *h)
 {
 	struct weir_worker *w = jn->w;
 	const struct original *o = h->original;
@@ -836,31 +722,31 @@ static bool apply_within(struct weir_join *jn, struct weir_bundle *b, struct wei
 	int64_t back = h->side == 0 ? def->before_ms : def->after_ms,
 		ahead = h->side == 0 ? def->after_ms : def->before_ms;
 	/* Whatever it becomes, one row may have to be written. */
-	if (outer && !room(jn, b, sl->number))
+	if (outer && !weir_join_room(jn, b, sl->number))
 		return false;
 	if (weir_join_is_late(def, h->r.time, task)) {
-		note_late(jn, b, h);
+		weir_join_note_late(jn, b, h);
 		return true;
 	}
 	jn->w->st->now->applied += !h->null_key || outer;
 	jn->w->st->now->filtered += h->null_key && !outer;
 	if (h->null_key) {
 		if (outer)
-			put(jn, h->side, &h->r, NULL);
+			weir_join_put(jn, h->side, &h->r, NULL);
 		return true;
 	}
 	jn->found.bytes = 0;
 	jn->found_at = 0;
 	weir_join_buffer_find(sl, other, &h->r, h->r.time - back, h->r.time + ahead, task, &jn->found);
 	if (jn->found.bytes && jn->residual)
-		keep_matches(jn, h);
+		weir_join_keep_matches(jn, h);
 	const struct weir_join_found *found = (const struct weir_join_found *)(const void *)jn->found.data;
 	bool matched = jn->found.bytes != 0;
 	for (uint32_t i = 0; i < jn->found.bytes / sizeof *found && def->sides[other].outer; i++)
 		weir_join_buffer_match(sl, found[i].bf);
 	sl->records++;
 	if (outer && !matched && weir_join_is_final(def, h->side, h->r.time, task)) {
-		put(jn, h->side, &h->r, NULL);
+		weir_join_put(jn, h->side, &h->r, NULL);
 		return true;
 	}
 	weir_join_buffer_put(sl, h->side, &h->r, matched);
@@ -881,7 +767,7 @@ static bool apply_table(struct weir_join *jn, struct weir_bundle *b, struct weir
 		jn->w->st->now->applied++;
 		return true;
 	}
-	if (!room(jn, b, sl->number)) {
+	if (!weir_join_room(jn, b, sl->number)) {
 		sl->records--;
 		return false;
 	}
@@ -890,7 +776,7 @@ static bool apply_table(struct weir_join *jn, struct weir_bundle *b, struct weir
 	jn->w->st->now->applied += found || outer;
 	jn->w->st->now->filtered += !found && !outer;
 	if (found || outer)
-		put(jn, h->side, &h->r, found ? &row : NULL);
+		weir_join_put(jn, h->side, &h->r, found ? &row : NULL);
 	return true;
 }
 
@@ -940,19 +826,19 @@ static bool apply_tables(struct weir_join *jn, struct weir_bundle *b, struct wei
 	const struct weir_state_def *def = jn->def;
 	struct weir_entry *e[2];
 	struct weir_join_row row[2];
-	if (!room(jn, b, sl->number))
+	if (!weir_join_room(jn, b, sl->number))
 		return false;
 	look_up(sl, h, e, row);
 	struct weir_entry *holder = e[0] ? e[0] : e[1];
 	if (jn->ps->retracts && jn->out->count + 2 > WEIR_BATCH_ROWS) {
-		flush(jn, b, sl->number); /* the row that was and the row that is go together */
-		if (!room(jn, b, sl->number))
+		weir_join_flush(jn, b, sl->number); /* the row that was and the row that is go together */
+		if (!weir_join_room(jn, b, sl->number))
 			return false;
 	}
 	if (holder && (holder->flags & WEIR_ENTRY_CHANGED) != 0) {
 		/* What becomes of its row so far decides what this one is. */
-		flush(jn, b, sl->number);
-		if (!room(jn, b, sl->number))
+		weir_join_flush(jn, b, sl->number);
+		if (!weir_join_room(jn, b, sl->number))
 			return false;
 	}
 	struct weir_rows *out = jn->out;
@@ -963,7 +849,7 @@ static bool apply_tables(struct weir_join *jn, struct weir_bundle *b, struct wei
 	bool is = is_there(def, has[0], has[1]);
 	if (shown && (!is || jn->ps->retracts)) {
 		/* The row as it was; the time is that of its end. */
-		jn->out_bytes += put_pair(jn, out, e[0] ? &row[0] : NULL, e[1] ? &row[1] : NULL, true);
+		jn->out_bytes += weir_join_put_pair(jn, out, e[0] ? &row[0] : NULL, e[1] ? &row[1] : NULL, true);
 		uint32_t n = out->count - 1;
 		out->op[n] = WEIR_OP_DELETE;
 		out->time[n] = weir_max_i64(h->r.time, e[1 - h->side] ? row[1 - h->side].time : h->r.time);
@@ -981,7 +867,7 @@ static bool apply_tables(struct weir_join *jn, struct weir_bundle *b, struct wei
 			weir_slot_set_emitted(
 				sl, e[s], e[s] == holder && is && !jn->ps->retracts && (shown || jn->has_stage_branch));
 	if (is) {
-		jn->out_bytes += put_pair(jn, out, e[0] ? &row[0] : NULL, e[1] ? &row[1] : NULL, true);
+		jn->out_bytes += weir_join_put_pair(jn, out, e[0] ? &row[0] : NULL, e[1] ? &row[1] : NULL, true);
 		uint32_t n = out->count - 1;
 		out->op[n] = shown && !jn->ps->retracts ? WEIR_OP_UPDATE : WEIR_OP_INSERT;
 		out->time[n] = weir_max_i64(out->time[n], h->r.time); /* a delete of one side dates what is left */
@@ -1000,14 +886,14 @@ static bool apply_versioned(struct weir_join *jn, struct weir_bundle *b, struct 
 	bool outer = def->sides[0].outer;
 	if (h->side == 1) {
 		/* Rows that wait are those that the last order point left, or newer ones. */
-		int64_t task = jn->task_before[is_direct(jn) ? sl->number : 0];
+		int64_t task = jn->task_before[weir_join_is_direct(jn) ? sl->number : 0];
 		weir_versions_put(sl, &h->r, h->deletes, task == WEIR_TIME_UNSET ? task : task - def->grace_ms);
 	} else if (!h->null_key) {
 		weir_join_buffer_put(sl, 0, &h->r, false);
 	} else if (outer) {
-		if (!room(jn, b, sl->number))
+		if (!weir_join_room(jn, b, sl->number))
 			return false;
-		put(jn, 0, &h->r, NULL);
+		weir_join_put(jn, 0, &h->r, NULL);
 	}
 	sl->records++;
 	bool counts = h->side == 1 || !h->null_key || outer;
@@ -1025,7 +911,8 @@ static int64_t table_time(const struct weir_join *jn, uint32_t slot)
 		const struct lane *ln = &jn->lanes[i];
 		const struct weir_plan_branch *br = &pl->branches[ln->branch];
 		bool out;
-		if (br->side != 1 || (is_direct(jn) && ln->from - pl->scans[br->origin].partition_base != slot))
+		if (br->side != 1 ||
+		    (weir_join_is_direct(jn) && ln->from - pl->scans[br->origin].partition_base != slot))
 			continue;
 		int64_t now = lane_time(jn, ln, &out);
 		if (!out)
@@ -1066,7 +953,7 @@ static bool run_final(struct weir_join *jn, struct weir_bundle *b, struct weir_s
 	uint32_t n = (uint32_t)(jn->found.bytes / sizeof *found);
 	while (jn->found_at < n) {
 		struct weir_join_row row;
-		if (!room(jn, b, sl->number))
+		if (!weir_join_room(jn, b, sl->number))
 			return false;
 		const struct weir_join_found *fd = &found[jn->found_at++];
 		uint32_t side = weir_join_buffer_side(sl, fd->bf);
@@ -1076,10 +963,10 @@ static bool run_final(struct weir_join *jn, struct weir_bundle *b, struct weir_s
 			row.hash = weir_hash(row.key, row.key_bytes);
 			bool there = weir_versions_find(sl, &row, row.time, &version);
 			if (there || jn->def->sides[0].outer)
-				put(jn, 0, &row, there ? &version : NULL);
+				weir_join_put(jn, 0, &row, there ? &version : NULL);
 			continue;
 		}
-		put(jn, side, &row, NULL);
+		weir_join_put(jn, side, &row, NULL);
 		if (close_all)
 			*end_max = weir_max_i64(*end_max, row.time + weir_join_reach_ms(jn->def, side) + 1);
 	}
@@ -1113,7 +1000,7 @@ bool weir_join_run(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, b
 			return false;
 		jn->phase = PHASE_END;
 	}
-	flush(jn, b, slot);
+	weir_join_flush(jn, b, slot);
 	if (jn->fr) { /* taken for a row that was not written: empty, it finds its way back to the pool */
 		jn->fr->rows.count = 0;
 		struct weir_fragment *fr = jn->fr;

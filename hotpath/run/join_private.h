@@ -1,0 +1,141 @@
+/* join_private.h: the inside of a join, shared by join.c (holding, merging, most kinds) and join_*.c (one kind each).
+ * @thread worker, all of it */
+#ifndef WEIR_RUN_JOIN_PRIVATE_H
+#define WEIR_RUN_JOIN_PRIVATE_H
+
+#include "hotpath/run/join.h"
+#include "hotpath/run/worker_state.h"
+#include "hotpath/state/join_state.h"
+#include "hotpath/state/row.h"
+
+/* A record as it came, for late.topic: the batch it stood in is gone by the time it is judged. Of a row of a state the
+ * value is JSON, topic its name and topic_partition its slot. */
+struct original {
+	bool up;
+	struct weir_record record;
+	const char *topic;
+	uint32_t topic_partition;
+	uint64_t seq;
+	uint32_t row;
+	uint32_t scan;
+};
+
+struct held {
+	struct weir_join_row r;
+	const struct original *original;
+	uint8_t side;
+	bool deletes;
+	bool null_key; /* equals nothing */
+};
+
+/* Its place in the merge. */
+struct item {
+	int64_t key;
+	struct held *h;
+	uint32_t lane;
+	uint32_t slot;
+};
+
+/* A row whose turn is known. */
+struct turn {
+	const struct held *h;
+	int64_t task; /* task time there */
+};
+
+/* Memory of held rows: blocks of one size, kept for the next time; a row that is larger has one of its own. */
+enum { BLOCK_BYTES = 8192, BLOCKS_KEPT = 16384, COUNTS_MAX = 1 << 17 };
+struct block {
+	struct block *next;
+	uint8_t bytes[];
+};
+struct hold_memory {
+	uint8_t *at, *end;
+};
+
+struct lane {
+	uint32_t branch;
+	uint32_t from;         /* global partition, or upstream slot */
+	bool up;               /* from an upstream slot */
+	int64_t before;        /* its time when holding began */
+	int64_t high;          /* largest key so far */
+	struct weir_buf steps; /* int64_t: the keys it went through, ascending */
+	struct weir_buf items; /* struct item */
+};
+
+/* The lanes of a group while it is merged, by their number in it. */
+struct pass {
+	const int64_t *step, *end; /* steps that are still to come */
+	int64_t before;            /* the lane's time when holding began */
+	int64_t last;              /* its time once all is passed; INT64_MAX: it is out of the minimum then */
+	bool up;
+};
+
+enum join_phase { PHASE_ROWS, PHASE_FINAL, PHASE_END };
+
+struct weir_join {
+	struct weir_worker *w;
+	uint32_t stage;
+	const struct weir_plan_stage *ps;
+	const struct weir_state_def *def;
+	bool has_stage_branch;
+	/* holding */
+	bool holding;
+	uint32_t *lane_base; /* by branch of the plan: its first lane */
+	struct lane *lanes;  /* tables first: equal times go in this order */
+	uint32_t lane_count;
+	int64_t *task_before;       /* by slot (direct) or one for all: when holding began */
+	struct hold_memory *memory; /* by slot */
+	struct block *blocks, *free_blocks, *large;
+	uint32_t free_count;
+	struct weir_scratch scratch; /* originals */
+	/* merged: rows by slot, in their order */
+	struct item *order, *spare;
+	int64_t *task; /* beside order */
+	uint32_t order_capacity;
+	struct turn *sorted;
+	uint32_t *counts;
+	uint32_t *turn_of; /* by lane: its number in the group that is merged */
+	uint32_t *slot_start;
+	/* while a group is merged: by lane of the group */
+	struct pass *pass;
+	int64_t *lane_next, *lane_now;
+	/* applying */
+	bool running;
+	enum join_phase phase;
+	uint32_t at, end;
+	const struct held *current; /* whose matches are being written */
+	struct weir_buf found;      /* struct weir_join_found */
+	uint32_t found_at;
+	struct weir_rows *out; /* rows of fr, or own */
+	struct weir_fragment *fr;
+	struct weir_rows own;
+	const struct weir_col **own_ptrs;
+	uint64_t out_bytes;
+	struct weir_program *residual;
+	struct weir_rows trial; /* pairs whose condition is looked at */
+	const struct weir_col **trial_ptrs;
+	struct weir_row_errors errors;
+};
+
+/* ---- join.c, for the kinds ---- */
+
+WEIR_INLINE bool weir_join_is_direct(const struct weir_join *jn)
+{
+	return jn->ps->exchange == WEIR_EXCHANGE_DIRECT;
+}
+/* Room for one more row. False: no fragment is free. */
+bool weir_join_room(struct weir_join *jn, struct weir_bundle *b, uint32_t slot);
+/* Writes the pair of l and r, one of which may be NULL, as the next row of `to`. own: its strings are copied; a table's
+ * always are, since the table may change before the rows are read. */
+uint64_t weir_join_put_pair(struct weir_join *jn, struct weir_rows *to, const struct weir_join_row *l,
+			    const struct weir_join_row *r, bool own);
+/* The same into the rows that weir_join_room has made room in; own is of `side`, the other row may be NULL. */
+void weir_join_put(struct weir_join *jn, uint32_t side, const struct weir_join_row *own,
+		   const struct weir_join_row *other);
+/* Hands the rows written so far on. */
+void weir_join_flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot);
+/* Leaves those in jn->found, records of the other side, that fulfil what else a match with h needs. */
+void weir_join_keep_matches(struct weir_join *jn, const struct held *h);
+void weir_join_note_late(struct weir_join *jn, struct weir_bundle *b, const struct held *h);
+
+#endif
