@@ -644,8 +644,8 @@ bool weir_join_room(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 	return true;
 }
 
-void weir_join_put(struct weir_join *jn, uint32_t side, const struct weir_join_row *own,
-		   const struct weir_join_row *other)
+void weir_join_emit(struct weir_join *jn, uint32_t side, const struct weir_join_row *own,
+		    const struct weir_join_row *other)
 {
 	jn->out_bytes +=
 		weir_join_put_pair(jn, jn->out, side == 0 ? own : other, side == 0 ? other : own, jn->has_stage_branch);
@@ -663,7 +663,7 @@ static bool put_found(struct weir_join *jn, struct weir_bundle *b, struct weir_s
 		if (!weir_join_room(jn, b, sl->number))
 			return false;
 		weir_join_buffer_get(jn->def, &found[jn->found_at++], &other);
-		weir_join_put(jn, jn->current->side, &jn->current->r, &other);
+		weir_join_emit(jn, jn->current->side, &jn->current->r, &other);
 	}
 	jn->current = NULL;
 	return true;
@@ -732,7 +732,7 @@ static bool apply_within(struct weir_join *jn, struct weir_bundle *b, struct wei
 	jn->w->st->now->filtered += h->null_key && !outer;
 	if (h->null_key) {
 		if (outer)
-			weir_join_put(jn, h->side, &h->r, NULL);
+			weir_join_emit(jn, h->side, &h->r, NULL);
 		return true;
 	}
 	jn->found.bytes = 0;
@@ -746,7 +746,7 @@ static bool apply_within(struct weir_join *jn, struct weir_bundle *b, struct wei
 		weir_join_buffer_match(sl, found[i].bf);
 	sl->records++;
 	if (outer && !matched && weir_join_is_final(def, h->side, h->r.time, task)) {
-		weir_join_put(jn, h->side, &h->r, NULL);
+		weir_join_emit(jn, h->side, &h->r, NULL);
 		return true;
 	}
 	weir_join_buffer_put(sl, h->side, &h->r, matched);
@@ -776,7 +776,7 @@ static bool apply_table(struct weir_join *jn, struct weir_bundle *b, struct weir
 	jn->w->st->now->applied += found || outer;
 	jn->w->st->now->filtered += !found && !outer;
 	if (found || outer)
-		weir_join_put(jn, h->side, &h->r, found ? &row : NULL);
+		weir_join_emit(jn, h->side, &h->r, found ? &row : NULL);
 	return true;
 }
 
@@ -893,7 +893,7 @@ static bool apply_versioned(struct weir_join *jn, struct weir_bundle *b, struct 
 	} else if (outer) {
 		if (!weir_join_room(jn, b, sl->number))
 			return false;
-		weir_join_put(jn, 0, &h->r, NULL);
+		weir_join_emit(jn, 0, &h->r, NULL);
 	}
 	sl->records++;
 	bool counts = h->side == 1 || !h->null_key || outer;
@@ -963,10 +963,10 @@ static bool run_final(struct weir_join *jn, struct weir_bundle *b, struct weir_s
 			row.hash = weir_hash(row.key, row.key_bytes);
 			bool there = weir_versions_find(sl, &row, row.time, &version);
 			if (there || jn->def->sides[0].outer)
-				weir_join_put(jn, 0, &row, there ? &version : NULL);
+				weir_join_emit(jn, 0, &row, there ? &version : NULL);
 			continue;
 		}
-		weir_join_put(jn, side, &row, NULL);
+		weir_join_emit(jn, side, &row, NULL);
 		if (close_all)
 			*end_max = weir_max_i64(*end_max, row.time + weir_join_reach_ms(jn->def, side) + 1);
 	}

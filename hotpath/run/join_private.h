@@ -130,8 +130,8 @@ bool weir_join_room(struct weir_join *jn, struct weir_bundle *b, uint32_t slot);
 uint64_t weir_join_put_pair(struct weir_join *jn, struct weir_rows *to, const struct weir_join_row *l,
 			    const struct weir_join_row *r, bool own);
 /* The same into the rows that weir_join_room has made room in; own is of `side`, the other row may be NULL. */
-void weir_join_put(struct weir_join *jn, uint32_t side, const struct weir_join_row *own,
-		   const struct weir_join_row *other);
+void weir_join_emit(struct weir_join *jn, uint32_t side, const struct weir_join_row *own,
+		    const struct weir_join_row *other);
 /* Hands the rows written so far on. */
 void weir_join_flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot);
 /* Leaves those in jn->found, records of the other side, that fulfil what else a match with h needs. */
