@@ -1,6 +1,6 @@
 #!/bin/bash
 # install.sh: what `cmake --install` puts somewhere is enough for README's program in C: it compiles without a warning and
-# its results are those of the SQL file beside it.
+# its results are those of the SQL file beside it; the example programs compile, too.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
@@ -38,4 +38,11 @@ if [ "$(values out-c revenue)" = "$(values out-sql revenue.by-merchant)" ]; then
 else
 	not_ok "its results differ from those of the SQL"
 fi
+for source in "$OLDPWD"/tools/examples/c/*.c; do
+	name=$(basename "$source" .c)
+	[ "$name" != example ] || continue
+	# shellcheck disable=SC2046
+	fine "the example $name compiles" cc -std=c11 -Wall -Wextra -Wpedantic -Werror "$source" "$OLDPWD/tools/examples/c/example.c" \
+		-o "$name" $(pkg-config --cflags --libs weir)
+done
 [ "$failures" = 0 ]

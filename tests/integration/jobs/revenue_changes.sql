@@ -1,0 +1,12 @@
+-- Job 1, EMIT CHANGES: the value of each window after 65,536 records and at the end, where it changed. One partition: its
+-- offsets are the order.
+WITH orders AS (SELECT json_extract(j, '$.merchant_id') m, json_extract(j, '$.ts') t, json_extract(j, '$.ts') / 300000 w,
+		CAST(ROUND(json_extract(j, '$.amount') * 100) AS INT) cents, o FROM "order.placed"),
+	running AS (SELECT m, w, o / 65536 point, SUM(cents) OVER sofar cents, COUNT(*) OVER sofar n, MAX(t) OVER sofar t,
+		ROW_NUMBER() OVER (PARTITION BY m, w, o / 65536 ORDER BY o DESC) back
+		FROM orders WINDOW sofar AS (PARTITION BY m, w ORDER BY o ROWS UNBOUNDED PRECEDING))
+SELECT 'revenue.by-merchant', json_object('merchant_id', m, 'window_start', strftime('%Y-%m-%d %H:%M:%S', w * 300, 'unixepoch')), t,
+	json_object('window_start', strftime('%Y-%m-%d %H:%M:%S', w * 300, 'unixepoch'),
+	'window_end', strftime('%Y-%m-%d %H:%M:%S', w * 300 + 300, 'unixepoch'), 'merchant_id', m,
+	'revenue', json(printf('%d.%02d', cents / 100, cents % 100)), 'orders', n)
+FROM running WHERE back = 1 ORDER BY m, w, point;
