@@ -108,6 +108,9 @@ static const struct conf_def defs[] = {
 	 "Epochs that may await their commit before input pauses."},
 	{"scan.rate", CONF_I64, "0", NULL, 0, INT64_MAX, AT(scan_rate), "0..",
 	 "Records a second that are read at most; 0: no limit. For tests and demonstrations."},
+	{"standby.replicas", CONF_U32, "0", NULL, 0, 100, AT(standby_replicas), "0..100",
+	 "How many instances may go away at once with the others taking over their slots by reading only the tail of "
+	 "the changelog: they follow it before, in memory."},
 	{"broker.wait.ms", CONF_MILLIS, "0", NULL, 0, MS_MAX, AT(broker_wait_ms), "a duration, 0: for ever",
 	 "How long run waits for brokers that do not answer when it starts."},
 	{"topics.create", CONF_BOOL, "true", NULL, 0, 0, AT(topics_create), "true, false",
@@ -139,6 +142,7 @@ static const struct {
 	{"execution.checkpointing.interval", "commit.interval.ms"},
 	{"table.exec.source.idle-timeout", "idle.timeout.ms"},
 	{"metadata.broker.list", "bootstrap.servers"},
+	{"num.standby.replicas", "standby.replicas"},
 	{"max.task.idle.ms", "idle.timeout.ms"},
 };
 

@@ -730,6 +730,18 @@ enum weir_err weir_core_begin(struct weir_core *co, struct weir_diag **dg)
 	return err == WEIR_OK ? build_feed(co, co->now_us, dg) : err;
 }
 
+void weir_core_follow(struct weir_core *co)
+{
+	if (!co->standby)
+		return;
+	bool *owned = weir_xcalloc(co->changelog_partitions, sizeof *owned);
+	for (uint32_t p = 0; p < co->plan->partition_count; p++)
+		if (co->owned[p])
+			owned[co->inputs[p].changelog_partition] = true;
+	weir_standby_assign(co->standby, owned);
+	free(owned);
+}
+
 void weir_core_end(struct weir_core *co)
 {
 	if (!co->begun)
@@ -805,6 +817,7 @@ void weir_core_fini(struct weir_core *co)
 	weir_core_end(co);
 	if (co->log)
 		co->log->ops->close(co->log);
+	weir_standby_destroy(co->standby);
 	for (uint32_t s = 0; co->streams && s < co->plan->scan_count; s++)
 		if (co->streams[s])
 			co->streams[s]->ops->close(co->streams[s]);
@@ -846,6 +859,13 @@ void weir_core_source_warnings(struct weir_core *co)
 void weir_core_stats(const struct weir_core *co, struct weir_stats *out)
 {
 	*out = co->past; /* between two assignments, and at the end: as it was last */
+	struct weir_standby_stats sb = {0};
+	if (co->standby)
+		weir_standby_stats(co->standby, &sb);
+	out->standby_partitions = sb.partitions;
+	out->standby_behind = sb.behind;
+	out->standby_records = sb.records;
+	out->standby_bytes = sb.bytes;
 	if (!co->feed)
 		return;
 	const struct weir_snapshot_stats *st = weir_snapshot_stats(co->snapshot);

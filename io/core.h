@@ -49,6 +49,7 @@ struct weir_core {
 	void *log_ctx;
 	const char *home;               /* the folder (or brokers) of markers and changelogs; NULL: nothing is kept */
 	bool home_kafka;                /* home names brokers */
+	struct weir_standby *standby;   /* owned; NULL: nothing is followed */
 	struct weir_kafka_input *input; /* owned; all Kafka scans read through it; NULL: none */
 	uint32_t *kafka_scan;           /* per scan on brokers: its number in input */
 	bool *owned;                    /* per global partition: this assignment has it; NULL: all of them */
@@ -92,6 +93,9 @@ WEIR_MUST_CHECK enum weir_err weir_core_build(struct weir_core *co, weir_core_op
 					      int64_t (*now_us)(void), struct weir_diag **dg);
 /* Builds workers, restores what core->owned names, builds the feed. */
 WEIR_MUST_CHECK enum weir_err weir_core_begin(struct weir_core *co, struct weir_diag **dg);
+/* Slots are restored and reading begins: the changelogs of what others own are followed from here on, where that is
+ * wanted. */
+void weir_core_follow(struct weir_core *co);
 /* Undoes begin: slots are dropped; what was committed stands. Also after a begin that failed. */
 void weir_core_end(struct weir_core *co);
 /* The owned partitions whose committed group offset is not where the state stands: somebody moved the group alone. */

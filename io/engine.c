@@ -1,5 +1,6 @@
 /* engine.c: weir_engine_*: the threads of a run. The only file that starts threads of weir's own: the caller's thread
- * is io, one thread per worker, one snapshotter. Each loop is: step; nothing moved for 20 us: sleep until woken.
+ * is io, one thread per worker, one snapshotter. Each loop is: step; nothing moved for 20 us: sleep until woken. With
+ * standby.replicas one more thread follows the changelogs of other members for the whole of a run.
  *
  * A run on recorded topics is one session of these threads. A member of a consumer group has a session for each
  * assignment: given partitions it restores and starts the threads; asked for them back it drains, commits, ends the
@@ -16,7 +17,7 @@
 
 /* A sleeper is woken by whoever has something for it; SLEEP_MS is for what nobody wakes it for (a clock that jumped).
  */
-enum { ENGINE_SPIN_US = 20, SLEEP_MS = 1000, GROUP_SLEEP_MS = 500 };
+enum { ENGINE_SPIN_US = 20, SLEEP_MS = 1000, GROUP_SLEEP_MS = 500, STANDBY_MS = 100 };
 
 struct engine_thread {
 	pthread_t id;
@@ -38,6 +39,9 @@ struct weir_engine {
 	struct engine_thread *threads; /* workers, then snap */
 	int64_t start_us;
 	_Atomic int64_t end_us;
+	pthread_t standby; /* follows what others own; started where core.standby is */
+	bool standby_started;
+	_Atomic bool standby_stop;
 	bool kafka;                       /* some table lies on brokers: everything is opened by run */
 	pthread_mutex_t gate;             /* a session's end against readers of statistics; no record passes it */
 	_Atomic(struct weir_feed *) feed; /* of the session, for the signal handler */
@@ -55,6 +59,15 @@ static void say(void *ctx, int level, const char *text)
 	weir_core_log(ctx, level, "%s", text);
 }
 
+/* Whether there is anything to follow: state whose slots move with the input's partitions. */
+static bool follows(const struct weir_core *co)
+{
+	bool local = false;
+	for (uint32_t s = 0; s < co->plan->stage_count; s++)
+		local |= co->plan->stages[s].exchange != WEIR_EXCHANGE_DIRECT;
+	return co->settings.standby_replicas != 0 && co->input && co->plan->stage_count != 0 && !local;
+}
+
 static enum weir_err open_log(void *ctx, const char *home, const char *app, struct weir_log **out,
 			      struct weir_diag **dg)
 {
@@ -62,15 +75,26 @@ static enum weir_err open_log(void *ctx, const char *home, const char *app, stru
 	struct weir_core *co = &en->core;
 	if (!co->home_kafka)
 		return weir_recorded_log_open(out, home, app, dg);
+	struct weir_kafka_log lg = {say, co};
+	if (follows(co)) {
+		struct weir_standby_conf conf = {.cf = co->cf,
+						 .log = &lg,
+						 .group = co->app,
+						 .member = co->input,
+						 .replicas = co->settings.standby_replicas};
+		enum weir_err err = weir_standby_create(&co->standby, &conf, dg);
+		if (err != WEIR_OK)
+			return err;
+	}
 	struct weir_kafka_log_spec spec = {.app = app,
 					   .guarantee = co->settings.guarantee,
 					   .stateless = co->plan->stage_count == 0,
 					   .input = co->input,
+					   .standby = co->standby,
 					   .commit_ms = co->settings.commit_ms,
 					   .broker_wait_ms =
 						   co->settings.broker_wait_ms ? co->settings.broker_wait_ms : -1,
 					   .stop = &en->stop_asked};
-	struct weir_kafka_log lg = {say, co};
 	return weir_kafka_log_open(out, co->cf, &spec, &lg, dg);
 }
 
@@ -578,6 +602,8 @@ static enum weir_err run_assignment(struct weir_engine *en, bool first, bool *ag
 	if (err == WEIR_OK)
 		err = weir_kafka_input_begin(co->input, dg);
 	if (err == WEIR_OK)
+		weir_core_follow(co);
+	if (err == WEIR_OK)
 		err = run_session(en, dg);
 	pthread_mutex_lock(&en->gate);
 	weir_core_end(co);
@@ -603,9 +629,49 @@ static enum weir_err run_assignment(struct weir_engine *en, bool first, bool *ag
 	return *again ? weir_kafka_input_release(co->input, dg) : weir_kafka_input_await_others(co->input, again, dg);
 }
 
+/* What memory.max leaves to it besides data in flight (a quarter) and state. */
+static uint64_t standby_room(const struct weir_engine *en)
+{
+	uint64_t most = en->core.settings.memory_max / 4 * 3;
+	struct weir_stats st;
+	weir_engine_stats(en, &st);
+	return st.state_bytes < most ? most - st.state_bytes : 0;
+}
+
+static void *standby_main(void *arg)
+{
+	struct weir_engine *en = arg;
+	while (!atomic_load_explicit(&en->standby_stop, memory_order_relaxed))
+		weir_standby_step(en->core.standby, STANDBY_MS, standby_room(en));
+	return NULL;
+}
+
+static enum weir_err start_standby(struct weir_engine *en, struct weir_diag **dg)
+{
+	if (!en->core.standby)
+		return WEIR_OK;
+	int rc = pthread_create(&en->standby, NULL, standby_main, en);
+	if (rc != 0)
+		return weir_diag_set(dg, WEIR_E_IO, "cannot start a thread: error %d", rc);
+	en->standby_started = true;
+	(void)pthread_setname_np(en->standby, "weir-standby");
+	return WEIR_OK;
+}
+
+static void stop_standby(struct weir_engine *en)
+{
+	if (!en->standby_started)
+		return;
+	atomic_store_explicit(&en->standby_stop, true, memory_order_relaxed);
+	pthread_join(en->standby, NULL);
+	en->standby_started = false;
+}
+
 static enum weir_err run_group(struct weir_engine *en, struct weir_diag **dg)
 {
-	enum weir_err err = weir_kafka_input_join(en->core.input, dg);
+	enum weir_err err = start_standby(en, dg);
+	if (err == WEIR_OK)
+		err = weir_kafka_input_join(en->core.input, dg);
 	bool again = true;
 	for (bool first = true; err == WEIR_OK && again; first = false) {
 		bool given;
@@ -614,6 +680,7 @@ static enum weir_err run_group(struct weir_engine *en, struct weir_diag **dg)
 			break;
 		err = run_assignment(en, first, &again, dg);
 	}
+	stop_standby(en);
 	return err;
 }
 

@@ -94,9 +94,13 @@ struct weir_stats {
 	uint64_t records_total;   /* records of the bounded input that are to be read, 0 if unknown */
 	uint64_t state_entries;
 	uint64_t state_bytes;
-	uint64_t memory_bytes; /* state and in-flight, what memory.max bounds */
-	double seconds;        /* of wall clock since the first record */
-	int resumed;           /* 1: a marker was found; 2: and its input is wholly consumed */
+	uint64_t memory_bytes;       /* state and in-flight, what memory.max bounds */
+	uint64_t standby_partitions; /* changelog partitions of other members that are followed */
+	uint64_t standby_behind;     /* offsets to their ends; UINT64_MAX: not known yet */
+	uint64_t standby_records;    /* taken in so far */
+	uint64_t standby_bytes;      /* of memory that they take */
+	double seconds;              /* of wall clock since the first record */
+	int resumed;                 /* 1: a marker was found; 2: and its input is wholly consumed */
 };
 /* @thread any: a snapshot that may be torn between fields while the engine runs */
 WEIR_API void weir_engine_stats(const struct weir_engine *en, struct weir_stats *out);

@@ -2,10 +2,7 @@
  *
  * The end H is asked of the admin handle, which sees uncommitted records: the last stable offset may still lie before
  * records whose commit the group's offsets show already. Done when an end-of-partition offset reaches H: the last
- * record's offset says nothing where the tail was aborted, compacted away or is a marker of a transaction.
- *
- * Reading always begins at a number, never at RD_KAFKA_OFFSET_BEGINNING: librdkafka (2.0.2) forgets that a partition
- * was given back while it asked for its beginning, and fetches it for ever once the answer comes. */
+ * record's offset says nothing where the tail was aborted, compacted away or is a marker of a transaction. */
 #include "io/kafka/changelog_reader.h"
 
 #include <stdlib.h>
@@ -35,7 +32,6 @@ struct weir_changelog_reader {
 	/* What the consumer is assigned, to be read next; NULL: nothing. */
 	char *ahead_topic;
 	uint32_t ahead_partition;
-	int64_t ahead_from;
 	/* The read that is going on. */
 	const char *topic;
 	uint32_t partition;
@@ -49,6 +45,7 @@ struct weir_changelog_reader {
 	enum weir_err err;
 	bool done;
 	uint64_t records, bytes;
+	uint64_t fetched; /* bytes of all reads since last asked */
 	int64_t began_ms, moved_ms, said_ms;
 };
 
@@ -107,11 +104,6 @@ void weir_changelog_reader_rest(struct weir_changelog_reader *cr)
 		unassign(cr);
 	free(cr->expected_topic);
 	cr->expected_topic = NULL;
-}
-
-uint64_t weir_changelog_reader_waiting(const struct weir_changelog_reader *cr)
-{
-	return rd_kafka_queue_length(cr->queue);
 }
 
 static bool stopped(const struct weir_changelog_reader *cr)
@@ -176,17 +168,12 @@ static bool is_kept(const struct weir_changelog_reader *cr, const char *topic, u
 
 /* ---- bounds ---- */
 
-static rd_kafka_resp_err_t ask_bounds(const struct weir_changelog_reader *cr, const char *topic, uint32_t partition,
-				      int64_t *low, int64_t *high)
-{
-	return rd_kafka_query_watermark_offsets(weir_kafka_client_handle(cr->conf.admin), topic, (int32_t)partition,
-						low, high, ASK_MS);
-}
-
 static enum weir_err find_end(struct weir_changelog_reader *cr, struct weir_diag **dg)
 {
 	for (int64_t said = weir_kafka_now_ms();;) {
-		rd_kafka_resp_err_t code = ask_bounds(cr, cr->topic, cr->partition, &cr->low, &cr->high);
+		rd_kafka_resp_err_t code =
+			rd_kafka_query_watermark_offsets(weir_kafka_client_handle(cr->conf.admin), cr->topic,
+							 (int32_t)cr->partition, &cr->low, &cr->high, ASK_MS);
 		if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
 			return WEIR_OK;
 		if (!weir_kafka_err_is_retriable(code))
@@ -218,30 +205,25 @@ static enum weir_err assign(struct weir_changelog_reader *cr, const char *topic,
 	return code == 0 ? WEIR_OK : weir_kafka_fail(dg, code, NULL, "reading topic %s", topic);
 }
 
-/* From its start, where it may be on its way already. */
-static enum weir_err assign_whole(struct weir_changelog_reader *cr, struct weir_diag **dg)
+/* A whole partition; a log's start may move on between two requests. */
+static enum weir_err assign_whole(struct weir_changelog_reader *cr, const char *topic, uint32_t partition,
+				  struct weir_diag **dg)
 {
-	if (cr->ahead_topic != NULL && cr->ahead_partition == cr->partition && cr->ahead_from == cr->low &&
-	    strcmp(cr->ahead_topic, cr->topic) == 0)
+	if (cr->ahead_topic != NULL && cr->ahead_partition == partition && strcmp(cr->ahead_topic, topic) == 0)
 		return WEIR_OK;
-	return assign(cr, cr->topic, cr->partition, cr->low, dg);
+	return assign(cr, topic, partition, RD_KAFKA_OFFSET_BEGINNING, dg);
 }
 
-/* While the caller is busy with what it has read, the next partition comes in. Not if there is nothing in it, or
- * brokers do not say: its own read finds out why. */
+/* While the caller is busy with what it has read, the next partition comes in. */
 static enum weir_err fetch_ahead(struct weir_changelog_reader *cr, struct weir_diag **dg)
 {
-	int64_t low, high;
-	if (cr->expected_topic == NULL ||
-	    ask_bounds(cr, cr->expected_topic, cr->expected_partition, &low, &high) != RD_KAFKA_RESP_ERR_NO_ERROR ||
-	    high <= low)
+	if (cr->expected_topic == NULL)
 		return WEIR_OK;
-	enum weir_err err = assign(cr, cr->expected_topic, cr->expected_partition, low, dg);
+	enum weir_err err = assign(cr, cr->expected_topic, cr->expected_partition, RD_KAFKA_OFFSET_BEGINNING, dg);
 	if (err != WEIR_OK)
 		return err;
 	cr->ahead_topic = cr->expected_topic;
 	cr->ahead_partition = cr->expected_partition;
-	cr->ahead_from = low;
 	cr->expected_topic = NULL;
 	return WEIR_OK;
 }
@@ -270,6 +252,7 @@ static void take_record(struct weir_changelog_reader *cr, const rd_kafka_message
 		keep(cr, &r);
 	cr->records++;
 	cr->bytes += m->key_len + m->len;
+	cr->fetched += m->key_len + m->len;
 	cr->err = cr->each(cr->ctx, &r, cr->dg);
 }
 
@@ -391,7 +374,7 @@ enum weir_err weir_changelog_reader_read(struct weir_changelog_reader *cr, const
 		return fetch_ahead(cr, dg);
 	}
 	cr->keeping = true;
-	err = assign_whole(cr, dg);
+	err = assign_whole(cr, topic, partition, dg);
 	if (err == WEIR_OK)
 		err = run(cr, cr->low, cr->high, open_ms, each, ctx, dg);
 	unassign(cr);
@@ -411,6 +394,37 @@ enum weir_err weir_changelog_reader_read(struct weir_changelog_reader *cr, const
 				      partition, (unsigned long long)cr->records, (unsigned long long)(cr->bytes >> 20),
 				      (long long)spent);
 	return err;
+}
+
+enum weir_err weir_changelog_reader_tail(struct weir_changelog_reader *cr, const char *topic, uint32_t partition,
+					 int64_t from, int64_t open_ms, each_fn *each, void *ctx, int64_t *end,
+					 bool *fits, struct weir_diag **dg)
+{
+	weir_changelog_reader_forget(cr);
+	cr->topic = topic;
+	cr->partition = partition;
+	*fits = true;
+	enum weir_err err = find_end(cr, dg);
+	if (err != WEIR_OK)
+		return err;
+	*fits = from >= cr->low && from <= cr->high;
+	if (!*fits)
+		return WEIR_OK;
+	*end = cr->high;
+	if (from < cr->high) {
+		err = assign(cr, topic, partition, from, dg);
+		if (err == WEIR_OK)
+			err = run(cr, from, cr->high, open_ms, each, ctx, dg);
+	}
+	unassign(cr);
+	return err == WEIR_OK ? fetch_ahead(cr, dg) : err;
+}
+
+uint64_t weir_changelog_reader_fetched(struct weir_changelog_reader *cr)
+{
+	uint64_t bytes = cr->fetched;
+	cr->fetched = 0;
+	return bytes;
 }
 
 static enum weir_err note_offset(void *ctx, const struct weir_record *r, struct weir_diag **dg)

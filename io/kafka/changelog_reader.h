@@ -28,6 +28,15 @@ WEIR_MUST_CHECK enum weir_err
 weir_changelog_reader_read(struct weir_changelog_reader *cr, const char *topic, uint32_t partition, int64_t open_ms,
 			   enum weir_err (*each)(void *ctx, const struct weir_record *r, struct weir_diag **dg),
 			   void *ctx, struct weir_diag **dg);
+/* The same from an offset on, up to *end, with nothing kept. *fits false: the log does not reach back to from, or not
+ * up to it, so that it is not the one that was read before; nothing was read then. */
+WEIR_MUST_CHECK enum weir_err weir_changelog_reader_tail(struct weir_changelog_reader *cr, const char *topic,
+							 uint32_t partition, int64_t from, int64_t open_ms,
+							 enum weir_err (*each)(void *ctx, const struct weir_record *r,
+									       struct weir_diag **dg),
+							 void *ctx, int64_t *end, bool *fits, struct weir_diag **dg);
+/* Bytes of keys and values that have come from brokers since the last call. */
+uint64_t weir_changelog_reader_fetched(struct weir_changelog_reader *cr);
 /* Whether the record at offset is there for readers of committed records: after a commit in doubt. */
 WEIR_MUST_CHECK enum weir_err weir_changelog_reader_probe(struct weir_changelog_reader *cr, const char *topic,
 							  uint32_t partition, int64_t offset, int64_t open_ms,
@@ -36,7 +45,5 @@ WEIR_MUST_CHECK enum weir_err weir_changelog_reader_probe(struct weir_changelog_
 void weir_changelog_reader_forget(struct weir_changelog_reader *cr);
 /* There is nothing more to read for now: forgets, and fetches nothing ahead. */
 void weir_changelog_reader_rest(struct weir_changelog_reader *cr);
-/* How many records were fetched and are not read: none at rest. */
-uint64_t weir_changelog_reader_waiting(const struct weir_changelog_reader *cr);
 
 #endif

@@ -79,9 +79,14 @@ struct log {
 	rd_kafka_queue_t *commits;                /* answers to offset commits */
 	rd_kafka_queue_t *deletions;              /* answers to deletions of records; NULL: none yet */
 	int64_t deleted_ms;
-	uint64_t epoch;       /* last committed */
-	bool fenced;          /* until drop */
-	enum weir_err failed; /* sticks */
+	struct {
+		uint64_t partitions, fetched, standby;
+		int64_t began_ms;
+		uint32_t topic, partition; /* the last one */
+	} restore;                         /* the one that is going on; partitions 0: none */
+	uint64_t epoch;                    /* last committed */
+	bool fenced;                       /* until drop */
+	enum weir_err failed;              /* sticks */
 	char *failed_text;
 };
 
@@ -359,6 +364,8 @@ static enum weir_err log_topic(struct weir_log *base, const struct weir_topic_sp
 		err = reader_of(lg, dg);
 	if (err == WEIR_OK && t->kind == WEIR_TOPIC_CHANGELOG && !t->absent)
 		weir_changelog_reader_warm(lg->reader, t->name);
+	if (err == WEIR_OK && t->kind == WEIR_TOPIC_CHANGELOG && !t->absent && lg->spec.standby != NULL)
+		weir_standby_topic(lg->spec.standby, t->name, t->partitions);
 	set_old(t);
 	*topic = number;
 	*partitions = t->partitions;
@@ -653,6 +660,17 @@ static enum weir_err log_drop(struct weir_log *base, struct weir_diag **dg)
 
 /* ---- reading ---- */
 
+/* A partition is read twice. */
+static void note_restore(struct log *lg, uint32_t topic, uint32_t partition)
+{
+	if (lg->restore.partitions == 0)
+		lg->restore.began_ms = weir_kafka_now_ms();
+	if (lg->restore.partitions == 0 || lg->restore.topic != topic || lg->restore.partition != partition)
+		lg->restore.partitions++;
+	lg->restore.topic = topic;
+	lg->restore.partition = partition;
+}
+
 static enum weir_err log_read(struct weir_log *base, uint32_t topic, uint32_t partition,
 			      enum weir_err (*each)(void *ctx, const struct weir_record *r, struct weir_diag **dg),
 			      void *ctx, struct weir_diag **dg)
@@ -664,13 +682,24 @@ static enum weir_err log_read(struct weir_log *base, uint32_t topic, uint32_t pa
 	if (err != WEIR_OK)
 		return err;
 	int64_t open_ms = (lg->tx != NULL ? weir_txn_timeout_ms(lg->tx) : TIMEOUT_MS) + BROKER_SCAN_MS;
-	return weir_changelog_reader_read(lg->reader, lg->topics[topic].name, partition, open_ms, each, ctx, dg);
+	bool done = false;
+	uint64_t bytes = 0;
+	note_restore(lg, topic, partition);
+	if (lg->spec.standby != NULL)
+		err = weir_standby_read(lg->spec.standby, lg->reader, lg->topics[topic].name, partition, open_ms, each,
+					ctx, &done, &bytes, dg);
+	if (err == WEIR_OK && !done)
+		err = weir_changelog_reader_read(lg->reader, lg->topics[topic].name, partition, open_ms, each, ctx, dg);
+	lg->restore.standby += bytes;
+	lg->restore.fetched += weir_changelog_reader_fetched(lg->reader);
+	return err;
 }
 
 static void log_expect(struct weir_log *base, uint32_t topic, uint32_t partition)
 {
 	struct log *lg = log_of(base);
-	if (lg->reader != NULL && !lg->topics[topic].absent)
+	if (lg->reader != NULL && !lg->topics[topic].absent &&
+	    (lg->spec.standby == NULL || !weir_standby_has(lg->spec.standby, lg->topics[topic].name, partition)))
 		weir_changelog_reader_expect(lg->reader, lg->topics[topic].name, partition);
 }
 
@@ -679,6 +708,15 @@ static void log_restored(struct weir_log *base)
 	struct log *lg = log_of(base);
 	if (lg->reader != NULL)
 		weir_changelog_reader_rest(lg->reader);
+	if (lg->spec.standby != NULL)
+		weir_standby_release(lg->spec.standby);
+	if (lg->restore.fetched + lg->restore.standby != 0)
+		weir_kafka_client_say(lg->admin, 6,
+				      "restored from %" PRIu64 " changelog partitions in %lld ms: %" PRIu64
+				      " bytes read, %" PRIu64 " bytes followed before",
+				      lg->restore.partitions, (long long)(weir_kafka_now_ms() - lg->restore.began_ms),
+				      lg->restore.fetched, lg->restore.standby);
+	memset(&lg->restore, 0, sizeof lg->restore);
 }
 
 static uint64_t log_epoch(const struct weir_log *base)

@@ -12,12 +12,14 @@
 
 #include "io/conf.h"
 #include "io/kafka/input.h"
+#include "io/kafka/standby.h"
 
 struct weir_kafka_log_spec {
 	const char *app;
 	enum weir_guarantee guarantee;
 	bool stateless;                 /* no stage keeps state */
 	struct weir_kafka_input *input; /* the group whose offsets are committed; NULL: input lies elsewhere */
+	struct weir_standby *standby;   /* what it has followed is not read again; NULL: nothing is followed */
 	int64_t commit_ms;
 	int64_t broker_wait_ms;
 	const _Atomic bool *stop; /* gives up waiting when set; may be NULL */

@@ -2,8 +2,8 @@
 # kafka_job.sh: the revenue job from topic to topic on a real broker: exact against an independent check under every
 # guarantee, killed and restarted, shared by instances that come, go and crash, through a broker that stops; the group
 # as Kafka's own tools see it.
-#   kafka_job.sh [--full] [--seed N] [--only SECTION]     --full: 200 kills instead of 20; sections: calm kill shared topic
-#                                        frozen away live reset wrong; prints `ok NAME` or `not ok NAME` lines, or
+#   kafka_job.sh [--full] [--seed N] [--only SECTION]     --full: 200 kills instead of 20; sections: calm kill shared standby
+#                                        topic frozen away live reset wrong; prints `ok NAME` or `not ok NAME` lines, or
 #                                        `skipped: why`
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -185,6 +185,37 @@ if wants shared; then
 		not_ok "the last instance: $(tail -n 3 "$scratch/said" | tr '\n' ' ')"
 	fi
 	fine "joined, left and crashed: every result exactly once" exact_on "$app" final
+fi
+
+# ---- taking over what was followed ----
+if wants standby; then
+	app=standby
+	sql "$scratch/$app.sql" "$app" final "$bounded"
+	follower=(-X standby.replicas=1 -X transaction.timeout.ms=4000)
+	instance "${follower[@]}" -X scan.rate=12000 &
+	one=$!
+	sleep 1
+	instance "${follower[@]}" -X scan.rate=12000 &
+	two=$!
+	for ((k = 0; k < 200; k++)); do
+		grep -q 'standby: caught up' "$scratch/shared.$two.said" && break
+		sleep 0.1
+	done
+	sleep 2
+	kill -9 $one
+	wait $one 2>/dev/null
+	if wait $two; then
+		ok "an instance with standby.replicas goes on alone"
+	else
+		not_ok "an instance with standby.replicas: $(tail -n 3 "$scratch/shared.$two.said" | tr '\n' ' ')"
+	fi
+	# restored from N changelog partitions in T ms: R bytes read, F bytes followed before
+	if grep 'restored from' "$scratch/shared.$two.said" | tail -n 1 | awk '{ exit !($11 > 20000) }'; then
+		ok "it takes over what it has followed"
+	else
+		not_ok "taking over: $(grep -E 'standby:|restored from' "$scratch/shared.$two.said" | tr '\n' ' ')"
+	fi
+	fine "taken over: every result exactly once" exact_on "$app" final
 fi
 
 # ---- a repartition topic between ----

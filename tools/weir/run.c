@@ -222,6 +222,9 @@ static void print_summary(const struct weir_engine *en, uint32_t workers, bool v
 			  app, (unsigned long long)st.bytes_read, (unsigned long long)st.epochs_committed,
 			  (unsigned long long)st.state_entries, (unsigned long long)st.state_bytes,
 			  (unsigned long long)st.memory_bytes);
+	if (verbose && st.standby_records != 0)
+		weir_talk("%s: %llu records of other members' changelogs followed", app,
+			  (unsigned long long)st.standby_records);
 }
 
 static int run_engine(struct weir_job *jb, struct weir_topology *tp, bool progress)
