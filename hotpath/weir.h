@@ -78,6 +78,11 @@ WEIR_API struct weir_stream *weir_to_stream(struct weir_table *tb);
  * kept (LEFT: l, RIGHT: r, FULL: both) and has no match stands alone as soon as none can come any more. */
 WEIR_API struct weir_stream *weir_join_within(struct weir_stream *l, struct weir_stream *r, const char *state_name,
 					      enum weir_join_kind kind, int64_t before_ms, int64_t after_ms);
+/* Records of l and r with equal keys in equal windows (weir_key_by, then weir_tumble or weir_hop, the same for both):
+ * a window's pairs, and the records of a kept side without one, leave when it closes, at its last millisecond. Beside
+ * the columns of l and r stand window_start, window_end and window_time of each (l.window_start, ...). */
+WEIR_API struct weir_stream *weir_join_windows(struct weir_stream *l, struct weir_stream *r, const char *state_name,
+					       enum weir_join_kind kind);
 /* Each record of st with the row of tb as it stands at the record's turn by event time: `on` are expressions over st
  * ("product_id"), one for each column of the table's key. INNER, or LEFT to keep records without a row. */
 WEIR_API struct weir_stream *weir_join_table(struct weir_stream *st, struct weir_table *tb, const char *state_name,

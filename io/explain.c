@@ -161,6 +161,18 @@ static void put_join(const struct weir_state_def *def, struct weir_buf *out)
 	for (uint32_t s = 0; s < 2; s++)
 		weir_buf_printf(out, "%s%s%s", s == 1 ? " and " : "", def->sides[s].table ? "a table" : "a stream",
 				def->sides[s].outer ? " (kept without a match)" : "");
+	if (weir_join_in_windows(def)) {
+		struct weir_window_spec w = {.kind = def->advance_ms < def->size_ms ? WEIR_WINDOW_HOP
+										    : WEIR_WINDOW_TUMBLE,
+					     .size_ms = def->size_ms,
+					     .advance_ms = def->advance_ms,
+					     .offset_ms = def->offset_ms};
+		weir_buf_puts(out, ", ");
+		weir_window_put(out, &w);
+		weir_buf_puts(out, ", grace ");
+		weir_duration_put(out, def->grace_ms);
+		return;
+	}
 	if (!def->within)
 		return;
 	weir_buf_puts(out, ", from ");

@@ -109,6 +109,7 @@ void weir_join_destroy(struct weir_join *jn)
 	weir_rows_fini(&jn->own);
 	weir_scratch_fini(&jn->scratch);
 	weir_buf_fini(&jn->found);
+	weir_buf_fini(&jn->window);
 	free(jn->own_ptrs);
 	free(jn->trial_ptrs);
 	free(jn->lane_base);
@@ -547,6 +548,14 @@ uint64_t weir_join_put_pair(struct weir_join *jn, struct weir_rows *to, const st
 			weir_row_set_null(to->cols + at, count, n);
 		at += count;
 	}
+	for (uint32_t s = 0; s < 2 && weir_join_in_windows(def); s++, at += 2) {
+		if (!side[s]) {
+			weir_row_set_null(to->cols + at, 2, n);
+			continue;
+		}
+		to->cols[at].i64[n] = key->time + 1 - def->size_ms;
+		to->cols[at + 1].i64[n] = key->time + 1;
+	}
 	bool stream = def->sides[0].table != def->sides[1].table;
 	to->time[n] = stream ? (def->sides[0].table ? r : l)->time
 		      : !l   ? r->time
@@ -796,6 +805,8 @@ static void prefetch(const struct weir_join *jn, const struct weir_slot *sl)
 		if (left <= ahead)
 			continue;
 		const struct held *h = jn->sorted[jn->at + ahead].h;
+		if (weir_join_in_windows(jn->def))
+			continue;
 		if (jn->def->buffers)
 			weir_join_buffer_prefetch(sl, h->side, &h->r, step == 1);
 		else
@@ -923,6 +934,10 @@ static int64_t table_time(const struct weir_join *jn, uint32_t slot)
 
 static bool apply(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl, const struct turn *t)
 {
+	if (weir_join_in_windows(jn->def)) {
+		weir_join_apply_window(jn, b, sl, t->h, t->task);
+		return true;
+	}
 	if (jn->def->within)
 		return apply_within(jn, b, sl, t->h, t->task);
 	if (is_tables(jn))
@@ -990,13 +1005,17 @@ bool weir_join_run(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, b
 		jn->phase = PHASE_FINAL;
 		jn->found.bytes = 0;
 		jn->found_at = 0;
-		if (jn->def->versioned)
+		jn->window_open = false;
+		if (weir_join_in_windows(jn->def))
+			; /* below, window by window */
+		else if (jn->def->versioned)
 			weir_join_take_final(sl, table_time(jn, slot), close_all, &jn->found);
 		else if (jn->def->within)
 			weir_join_take_final(sl, task, close_all, &jn->found);
 	}
 	if (jn->phase == PHASE_FINAL) {
-		if (!run_final(jn, b, sl, close_all, end_max))
+		if (weir_join_in_windows(jn->def) ? !weir_join_run_windows(jn, b, sl, task, close_all, end_max)
+						  : !run_final(jn, b, sl, close_all, end_max))
 			return false;
 		jn->phase = PHASE_END;
 	}

@@ -115,6 +115,12 @@ struct weir_join {
 	struct weir_rows trial; /* pairs whose condition is looked at */
 	const struct weir_col **trial_ptrs;
 	struct weir_row_errors errors;
+	/* windows: the closed one whose rows are being written */
+	struct weir_buf window; /* struct weir_join_found */
+	uint32_t window_at;
+	int64_t window_time;
+	bool window_open;
+	bool window_found; /* found holds the matches of the row at window_at */
 };
 
 /* ---- join.c, for the kinds ---- */
@@ -137,5 +143,13 @@ void weir_join_flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 /* Leaves those in jn->found, records of the other side, that fulfil what else a match with h needs. */
 void weir_join_keep_matches(struct weir_join *jn, const struct held *h);
 void weir_join_note_late(struct weir_join *jn, struct weir_bundle *b, const struct held *h);
+
+/* ---- join_window.c ---- */
+
+void weir_join_apply_window(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl, const struct held *h,
+			    int64_t task);
+/* The windows that are closed. False: no fragment is free, come again. */
+bool weir_join_run_windows(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl, int64_t task,
+			   bool close_all, int64_t *end_max);
 
 #endif

@@ -21,7 +21,7 @@ static void closed_keep(struct weir_bundle *b, uint32_t stage, uint32_t slot, st
 }
 
 /* Slots close the same windows one after the other: each is noted once. */
-static void note_window(struct weir_bundle *b, uint32_t stage, int64_t end)
+void weir_bundle_note_window(struct weir_bundle *b, uint32_t stage, int64_t end)
 {
 	for (uint32_t i = b->window_end_count, tries = 0; i-- > 0 && tries < 64; tries++)
 		if (b->window_ends[i].stage == stage && b->window_ends[i].end == end)
@@ -88,7 +88,7 @@ static bool hand_on_closed(struct weir_worker *w, struct weir_bundle *b, bool cl
 			if (ps->def.kind == WEIR_STATE_SESSION)
 				st->now->windows += weir_closed_count(pt->closed);
 			else
-				note_window(b, pt->stage, end);
+				weir_bundle_note_window(b, pt->stage, end);
 			if (st->has_stage_branch[pt->stage])
 				weir_closed_sort(pt->closed);
 		}

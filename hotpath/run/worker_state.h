@@ -103,6 +103,8 @@ void weir_worker_hand_over(struct weir_worker *w, struct weir_bundle *b, struct 
 void weir_worker_fragment_return(struct weir_worker *w, struct weir_fragment *fr, uint32_t producer);
 void weir_worker_input_return(struct weir_worker *w, struct weir_input *in);
 struct weir_chunk *weir_bundle_chunk(struct weir_bundle *b);
+/* point.c: a window of stage that ends there has closed. */
+void weir_bundle_note_window(struct weir_bundle *b, uint32_t stage, int64_t end);
 void weir_worker_refuse(struct weir_worker *w, struct weir_bundle *b, const char *place, enum weir_reason reason,
 			const char *field, const char *detail);
 void weir_worker_count_errors(struct weir_worker *w, struct weir_bundle *b, const char *stage_name,

@@ -80,12 +80,23 @@ void weir_join_table_prefetch(const struct weir_slot *sl, uint32_t side, uint64_
 
 static int64_t bucket_of(const struct weir_state_def *def, int64_t time)
 {
+	if (weir_join_in_windows(def)) /* the number of the window that ends with it */
+		return weir_floor_div(time + 1 - def->size_ms - def->offset_ms, def->advance_ms);
 	return time >> def->bucket_log2; /* rounds down, below zero too */
+}
+
+static int64_t bucket_start(const struct weir_state_def *def, int64_t bucket)
+{
+	if (weir_join_in_windows(def))
+		return bucket * def->advance_ms + def->offset_ms + def->size_ms - 1;
+	return bucket << def->bucket_log2;
 }
 
 bool weir_join_window_fits(const struct weir_state_def *def, int64_t window)
 {
 	int64_t bucket = window >> 1;
+	if (weir_join_in_windows(def))
+		return bucket >= -(WEIR_TIME_MAX / def->advance_ms) && bucket <= WEIR_TIME_MAX / def->advance_ms;
 	return bucket >= bucket_of(def, -WEIR_TIME_MAX) && bucket <= bucket_of(def, WEIR_TIME_MAX);
 }
 
@@ -96,7 +107,7 @@ static struct weir_gen *gen_of(const struct weir_slot *sl, const struct weir_ent
 
 static int64_t time_in(const struct weir_state_def *def, const struct weir_gen *g, const struct weir_buffered *bf)
 {
-	return ((g->start >> 1) << def->bucket_log2) + bf->delta;
+	return bucket_start(def, g->start >> 1) + bf->delta;
 }
 
 static struct weir_buffered *buffered_at(const struct weir_slot *sl, uint32_t ref)
@@ -152,7 +163,7 @@ static void waiting_pop(struct weir_slot *sl)
 /* Whether rows of `side` leave by themselves: those that are kept without a match, and all beside a table's history. */
 static bool waits(const struct weir_state_def *def, uint32_t side)
 {
-	return def->versioned ? side == 0 : def->sides[side].outer;
+	return def->versioned ? side == 0 : def->sides[side].outer && !weir_join_in_windows(def);
 }
 
 /* ---- buffers ---- */
@@ -242,7 +253,8 @@ static void list_add(struct weir_slot *sl, struct weir_gen *g, struct weir_buffe
 	weir_gen_mark(g, &newer->e);
 }
 
-void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool matched)
+static struct weir_buffered *buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
+					uint8_t flags)
 {
 	const struct weir_state_def *def = sl->def;
 	int64_t bucket = bucket_of(def, r->time), start = bucket * 2 + side;
@@ -258,7 +270,7 @@ void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir
 	struct weir_buffered *bf = (struct weir_buffered *)(void *)e;
 	uint8_t *at = (uint8_t *)(bf + 1);
 	e->hash = weir_hash_index(r->hash);
-	bf->delta = (uint32_t)(r->time - (bucket << def->bucket_log2));
+	bf->delta = (uint32_t)(r->time - bucket_start(def, bucket));
 	bf->older = 0;
 	bf->row_bytes = r->row_bytes;
 	if (is_long) {
@@ -268,8 +280,7 @@ void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir
 	} else {
 		e->key_bytes = (uint16_t)r->key_bytes;
 	}
-	if (matched)
-		e->flags |= WEIR_ENTRY_EMITTED;
+	e->flags |= flags;
 	memcpy(at, r->key, r->key_bytes);
 	if (r->row_bytes != 0)
 		memcpy(at + r->key_bytes, r->row, r->row_bytes);
@@ -277,6 +288,13 @@ void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir
 	weir_gen_mark(g, e);
 	g->entries++;
 	list_add(sl, g, bf, r);
+	return bf;
+}
+
+void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool matched)
+{
+	const struct weir_state_def *def = sl->def;
+	struct weir_buffered *bf = buffer_put(sl, side, r, matched ? WEIR_ENTRY_EMITTED : 0);
 	if (waits(def, side) && !matched)
 		waiting_push(sl, bf, r->time + weir_join_reach_ms(def, side) + def->grace_ms);
 }
@@ -294,6 +312,10 @@ void weir_join_buffer_match(struct weir_slot *sl, struct weir_buffered *bf)
 int64_t weir_join_next_close(const struct weir_slot *sl)
 {
 	const struct weir_close_node *h = sl->closing.data;
+	if (weir_join_in_windows(sl->def))
+		return sl->gen_count != 0
+			       ? bucket_start(sl->def, sl->gens[0].start >> 1) + weir_join_keep_ms(sl->def) + 1
+			       : INT64_MAX;
 	return sl->closing.count != 0 ? h[0].close + 1 : INT64_MAX;
 }
 
@@ -350,10 +372,10 @@ void weir_join_take_final(struct weir_slot *sl, int64_t task_time, bool all, str
 void weir_join_drop(struct weir_slot *sl, int64_t task_time)
 {
 	const struct weir_state_def *def = sl->def;
-	if (!def->buffers || task_time == WEIR_TIME_UNSET)
-		return;
+	if (!def->buffers || weir_join_in_windows(def) || task_time == WEIR_TIME_UNSET)
+		return; /* windows go when they have been taken */
 	for (uint32_t i = 0; i < sl->gen_count;) {
-		int64_t start = sl->gens[i].start, last = (((start >> 1) + 1) << def->bucket_log2) - 1;
+		int64_t start = sl->gens[i].start, last = bucket_start(def, (start >> 1) + 1) - 1;
 		if (def->versioned && (start & 1) != 0) {
 			i++; /* the table's */
 			continue;
@@ -362,6 +384,76 @@ void weir_join_drop(struct weir_slot *sl, int64_t task_time)
 			return;
 		weir_slot_drop_gen(sl, i);
 	}
+}
+
+/* ---- windows ---- */
+
+void weir_join_window_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool null_key)
+{
+	(void)buffer_put(sl, side, r, null_key ? WEIR_ENTRY_GONE : 0); /* gone for every look-up */
+}
+
+struct window_head {
+	struct weir_buffered *bf;
+	const uint8_t *key;
+	uint32_t key_bytes;
+	uint32_t side;
+};
+
+static int head_compare(const void *a, const void *b)
+{
+	const struct window_head *x = a, *y = b;
+	uint32_t n = x->key_bytes < y->key_bytes ? x->key_bytes : y->key_bytes;
+	int c = n != 0 ? memcmp(x->key, y->key, n) : 0;
+	if (c == 0)
+		c = (x->key_bytes > y->key_bytes) - (x->key_bytes < y->key_bytes);
+	return c != 0 ? c : (x->side > y->side) - (x->side < y->side);
+}
+
+bool weir_join_window_take(const struct weir_slot *sl, int64_t task_time, bool all, struct weir_buf *list,
+			   int64_t *time)
+{
+	const struct weir_state_def *def = sl->def;
+	struct weir_buf heads = {0};
+	if (sl->gen_count == 0)
+		return false;
+	int64_t bucket = sl->gens[0].start >> 1;
+	*time = bucket_start(def, bucket);
+	if (!all && !weir_join_is_late(def, *time, task_time))
+		return false;
+	for (uint32_t i = 0; i < 2 && i < sl->gen_count && sl->gens[i].start >> 1 == bucket; i++) {
+		const struct weir_index *ix = &sl->gens[i].g->ix;
+		for (uint32_t k = 0; ix->slot != NULL && k <= ix->mask; k++) {
+			if (ix->slot[k] <= WEIR_INDEX_REMOVED)
+				continue;
+			struct window_head h = {.bf = (struct weir_buffered *)(void *)weir_index_entry(ix->slot[k]),
+						.side = (uint32_t)(sl->gens[i].start & 1)};
+			h.key = weir_entry_key(def, &h.bf->e, &h.key_bytes);
+			weir_buf_put(&heads, &h, sizeof h);
+		}
+	}
+	uint32_t n = (uint32_t)(heads.bytes / sizeof(struct window_head));
+	const struct window_head *h = (const struct window_head *)(const void *)heads.data;
+	if (n > 1)
+		qsort(heads.data, n, sizeof *h, head_compare);
+	for (uint32_t i = 0; i < n; i++) {
+		size_t begin = list->bytes;
+		for (struct weir_buffered *bf = h[i].bf; bf != NULL; bf = buffered_at(sl, bf->older)) {
+			struct weir_join_found fd = {bf, *time};
+			weir_buf_put(list, &fd, sizeof fd);
+		}
+		reverse((struct weir_join_found *)(void *)(list->data + begin),
+			(list->bytes - begin) / sizeof(struct weir_join_found));
+	}
+	weir_buf_fini(&heads);
+	return true;
+}
+
+void weir_join_window_drop(struct weir_slot *sl)
+{
+	int64_t bucket = sl->gens[0].start >> 1;
+	while (sl->gen_count != 0 && sl->gens[0].start >> 1 == bucket)
+		weir_slot_drop_gen(sl, 0);
 }
 
 /* ---- restore ---- */

@@ -7,6 +7,8 @@
  *
  *                  index[key] -> record --older--> record --older--> ...
  *
+ * Rows in windows: a generation is a window of one side, numbered by the window; all its records have one time.
+ *
  * A record is kept while task time <= time + keep (before + after + grace). One of an outer side that has no match is
  * final when task time > time + the other side's reach + grace: it is gone from then on for every look-up, and leaves
  * at the next order point. @thread worker (the slot's owner) */
@@ -77,6 +79,21 @@ uint32_t weir_join_buffer_side(const struct weir_slot *sl, const struct weir_buf
 /* Appends the records that are final without a match at task_time (all: every one without a match), by time, key and
  * arrival, and marks them gone. */
 void weir_join_take_final(struct weir_slot *sl, int64_t task_time, bool all, struct weir_buf *list);
+/* Windows: keeps r, whose time is the last millisecond of a window. null_key: it equals nothing. */
+void weir_join_window_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool null_key);
+/* Appends the records of both sides of the first one if it is closed at task_time (all: whatever is left), by
+ * key, side and arrival; *time: its last millisecond. False: none. It stays until weir_join_window_drop. */
+bool weir_join_window_take(const struct weir_slot *sl, int64_t task_time, bool all, struct weir_buf *list,
+			   int64_t *time);
+void weir_join_window_drop(struct weir_slot *sl);
+WEIR_INLINE bool weir_join_window_is_null(const struct weir_buffered *bf)
+{
+	return (bf->e.flags & WEIR_ENTRY_GONE) != 0;
+}
+WEIR_INLINE bool weir_join_buffer_has_match(const struct weir_buffered *bf)
+{
+	return (bf->e.flags & WEIR_ENTRY_EMITTED) != 0;
+}
 /* Gives back what no look-up at task_time or later would find. */
 void weir_join_drop(struct weir_slot *sl, int64_t task_time);
 

@@ -60,6 +60,8 @@ struct weir_state_def {
 	/* JOIN of two streams: l.time - before <= r.time <= l.time + after; both may be negative. */
 	bool within;
 	int64_t before_ms, after_ms;
+	/* With size_ms > 0 a JOIN of rows in windows: before and after are 0, a record's time is the last millisecond of
+	 * each of its windows, and matches leave when the window closes. */
 	/* JOIN of a stream with the history of a table, side 1: a row waits until the table's time has passed its own
 	 * by more than grace_ms. */
 	bool versioned;
@@ -80,6 +82,10 @@ struct weir_state_def {
 WEIR_INLINE int64_t weir_join_keep_ms(const struct weir_state_def *def)
 {
 	return weir_max_i64(def->before_ms, 0) + weir_max_i64(def->after_ms, 0) + def->grace_ms;
+}
+WEIR_INLINE bool weir_join_in_windows(const struct weir_state_def *def)
+{
+	return def->kind == WEIR_STATE_JOIN && def->size_ms > 0;
 }
 /* The aggregate that a table's packed row stands in. */
 void weir_state_row_agg(struct weir_agg *out);
@@ -149,7 +155,8 @@ void weir_state_apply(const struct weir_state_def *def, struct weir_slot *const 
 enum weir_op { WEIR_OP_INSERT, WEIR_OP_UPDATE, WEIR_OP_DELETE };
 
 /* Columns in this order: keys, aggregate results (ROWS, JOIN: the columns of each side), window_start, window_end
- * (TIMESTAMP(3): ms), the last two only for WINDOW and SESSION (session's window_end is last + gap). */
+ * (TIMESTAMP(3): ms), the last two only for WINDOW and SESSION (session's window_end is last + gap). A JOIN of windows
+ * has them of each side, NULL where that side has no row. */
 struct weir_rows {
 	uint32_t count;
 	struct weir_col *cols; /* weir_state_columns of them */

@@ -60,6 +60,11 @@ static enum weir_err init_join(struct weir_state_def *def, struct weir_diag **dg
 				     "state %s: a join of two streams, and no other, needs bounds in time", def->name);
 	if (!def->within)
 		return WEIR_OK;
+	if (def->size_ms > 0) {
+		WEIR_ASSERT(def->before_ms == 0 && def->after_ms == 0);
+		def->bucket_log2 = LOG2_MIN;
+		return init_window(def, dg);
+	}
 	if (def->before_ms < -WEIR_SPAN_MAX || def->before_ms > WEIR_SPAN_MAX || def->after_ms < -WEIR_SPAN_MAX ||
 	    def->after_ms > WEIR_SPAN_MAX)
 		return weir_diag_set(dg, WEIR_E_PLAN, "the join's bounds are out of range");
@@ -177,7 +182,10 @@ void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_bu
 	weir_buf_puts(out, ")");
 	if (def->versioned)
 		weir_buf_puts(out, " versioned");
-	if (def->within)
+	if (weir_join_in_windows(def))
+		weir_buf_printf(out, " size=%lld advance=%lld offset=%lld", (long long)def->size_ms,
+				(long long)def->advance_ms, (long long)def->offset_ms);
+	else if (def->within)
 		weir_buf_printf(out, " before=%lld after=%lld bucket=2^%u", (long long)def->before_ms,
 				(long long)def->after_ms, def->bucket_log2);
 	for (uint32_t s = 0; s < def->side_count; s++) {

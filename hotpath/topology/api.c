@@ -896,8 +896,8 @@ static enum weir_err keys_of(struct call *c, const struct weir_stream *st, const
 			     const struct weir_expr *const **out)
 {
 	const struct weir_expr **keys = weir_mem_take(c->m, (st->key_count + 1) * sizeof *keys);
-	if (!st->keyed || st->window.kind != WEIR_WINDOW_NONE)
-		return weir_diag_set(&c->dg, WEIR_E_PLAN, "%s: both streams need weir_key_by, and no window", call);
+	if (!st->keyed)
+		return weir_diag_set(&c->dg, WEIR_E_PLAN, "%s: both streams need weir_key_by", call);
 	for (uint32_t k = 0; k < st->key_count; k++) {
 		int32_t at = find_column(st->node, st->visible, st->key_names[k]);
 		if (at < 0)
@@ -909,6 +909,22 @@ static enum weir_err keys_of(struct call *c, const struct weir_stream *st, const
 	return WEIR_OK;
 }
 
+/* Two keyed streams by spec, which is complete but for its keys. */
+static struct weir_stream *join_streams(struct weir_stream *l, struct weir_stream *r, const char *state_name,
+					const char *call, struct weir_join_spec *spec)
+{
+	struct call c = begin(l->tp);
+	enum weir_err err = keys_of(&c, l, call, &spec->keys[0]);
+	spec->key_count = l->key_count;
+	if (err == WEIR_OK)
+		err = keys_of(&c, r, call, &spec->keys[1]);
+	if (err == WEIR_OK && l->key_count != r->key_count)
+		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "%s: %u key columns and %u", call, l->key_count, r->key_count);
+	if (err == WEIR_OK && l->tp != r->tp)
+		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "%s: streams of two topologies", call);
+	return err == WEIR_OK ? join(&c, l, r, state_name, spec) : failed(&c, l);
+}
+
 struct weir_stream *weir_join_within(struct weir_stream *l, struct weir_stream *r, const char *state_name,
 				     enum weir_join_kind kind, int64_t before_ms, int64_t after_ms)
 {
@@ -917,24 +933,63 @@ struct weir_stream *weir_join_within(struct weir_stream *l, struct weir_stream *
 	(void)node_of(r);
 	if (is_broken(l))
 		return new_stream(l->tp, l);
+	if (l->window.kind != WEIR_WINDOW_NONE || r->window.kind != WEIR_WINDOW_NONE) {
+		(void)weir_diag_set(&c.dg, WEIR_E_PLAN,
+				    "weir_join_within: a window without an aggregate; weir_join_windows joins those");
+		return failed(&c, l);
+	}
 	struct weir_join_spec spec = {.kind = kind,
-				      .key_count = l->key_count,
 				      .within = true,
 				      .before_ms = before_ms,
 				      .after_ms = after_ms,
 				      .time = {-1, -1},
 				      .grace_ms = -1};
-	enum weir_err err = keys_of(&c, l, "weir_join_within", &spec.keys[0]);
-	if (err == WEIR_OK)
-		err = keys_of(&c, r, "weir_join_within", &spec.keys[1]);
-	if (err == WEIR_OK && l->key_count != r->key_count)
-		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_join_within: %u key columns and %u", l->key_count,
-				    r->key_count);
-	if (err == WEIR_OK && (l->tp != r->tp))
-		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_join_within: streams of two topologies");
-	if (err != WEIR_OK)
+	return join_streams(l, r, state_name, "weir_join_within", &spec);
+}
+
+/* st's rows in its windows: the visible columns and the window's, in front of a hidden time column. */
+static struct weir_stream *windowed(struct call *c, struct weir_stream *st)
+{
+	struct weir_node *in = weir_build_window(st->tp, st->node, st->node->rowtime, &st->window);
+	if (is_broken(st))
+		return st;
+	uint32_t count = st->visible + 3, w = in->column_count - 3;
+	const char **names = weir_mem_take(c->m, (count + 1) * sizeof *names);
+	const struct weir_expr **exprs = weir_mem_take(c->m, (count + 1) * sizeof *exprs);
+	bool has_time = in->rowtime < 0;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t at = i < st->visible ? i : w + i - st->visible;
+		names[i] = in->columns[at].name;
+		exprs[i] = weir_expr_column(c->m, at, &in->columns[at].type, names[i]);
+		has_time |= (int32_t)at == in->rowtime;
+	}
+	if (!has_time) {
+		names[count] = TIME_COLUMN;
+		exprs[count] =
+			weir_expr_column(c->m, (uint32_t)in->rowtime, &in->columns[in->rowtime].type, TIME_COLUMN);
+	}
+	struct weir_stream *out = new_stream(c->tp, st);
+	out->node = weir_build_project(c->tp, in, names, exprs, count + !has_time);
+	out->visible = count;
+	out->left = 0;
+	return out;
+}
+
+struct weir_stream *weir_join_windows(struct weir_stream *l, struct weir_stream *r, const char *state_name,
+				      enum weir_join_kind kind)
+{
+	struct call c = begin(l->tp);
+	(void)node_of(l);
+	(void)node_of(r);
+	if (is_broken(l))
+		return new_stream(l->tp, l);
+	struct weir_join_spec spec = {
+		.kind = kind, .within = true, .time = {-1, -1}, .window = l->window, .grace_ms = -1};
+	if (l->window.kind == WEIR_WINDOW_NONE || r->window.kind == WEIR_WINDOW_NONE) {
+		(void)weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_join_windows: both streams need weir_tumble or weir_hop");
 		return failed(&c, l);
-	return join(&c, l, r, state_name, &spec);
+	}
+	return join_streams(windowed(&c, l), windowed(&c, r), state_name, "weir_join_windows", &spec);
 }
 
 static struct weir_stream *join_table(struct weir_stream *st, struct weir_table *tb, const char *state_name,

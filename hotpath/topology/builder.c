@@ -579,6 +579,23 @@ static bool check_join(struct weir_topology *tp, struct weir_node *const in[2], 
 		     state_name);
 		return false;
 	}
+	for (uint32_t s = 0; s < 2 && spec->window.kind != WEIR_WINDOW_NONE; s++) {
+		const struct weir_node *w = window_below(in[s]);
+		if (w == NULL || !check_window(tp, &spec->window) || spec->window.kind == WEIR_WINDOW_SESSION ||
+		    w->window.kind != spec->window.kind || w->window.size_ms != spec->window.size_ms ||
+		    w->window.advance_ms != spec->window.advance_ms || w->window.offset_ms != spec->window.offset_ms) {
+			if (tp->error == NULL)
+				FAIL(tp,
+				     "state '%s': a join of windows takes two streams in equal TUMBLE or HOP windows",
+				     state_name);
+			return false;
+		}
+		if (w->rowtime >= 0 && in[s]->rowtime < 0) {
+			FAIL(tp, "state '%s': the time column '%s' is lost before the join", state_name,
+			     w->columns[w->rowtime].name);
+			return false;
+		}
+	}
 	bool stream_stream = !in[0]->is_table && !in[1]->is_table;
 	if (stream_stream != spec->within) {
 		FAIL(tp,
@@ -622,7 +639,8 @@ struct weir_node *weir_build_join(struct weir_topology *tp, struct weir_node *le
 		for (uint32_t i = 0; i < in[s]->column_count; i++, c++) {
 			columns[c] = in[s]->columns[i];
 			bool time = !in[s]->is_table && !missing && !(in[0]->is_table && in[1]->is_table) &&
-				    (columns[c].role == WEIR_ROLE_ROWTIME || columns[c].role == WEIR_ROLE_WINDOW_TIME);
+				    ((columns[c].role == WEIR_ROLE_ROWTIME && spec->window.kind == WEIR_WINDOW_NONE) ||
+				     columns[c].role == WEIR_ROLE_WINDOW_TIME);
 			columns[c].role = time ? WEIR_ROLE_ROWTIME : WEIR_ROLE_NONE;
 			columns[c].type.not_null = columns[c].type.not_null && !missing;
 		}

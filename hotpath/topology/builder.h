@@ -67,20 +67,6 @@ enum weir_node_kind {
 	WEIR_NODE_SINK
 };
 
-/* How two relations meet. Two streams need bounds in time (within); a table joins by its key. */
-struct weir_join_spec {
-	enum weir_join_kind kind;
-	uint32_t key_count;
-	const struct weir_expr *const *keys[2]; /* over the columns of each input, of equal types pairwise */
-	bool versioned; /* a table on the right: its row as of the left row's time, not as of its turn */
-	bool within;    /* l.time - before_ms <= r.time <= l.time + after_ms */
-	int64_t before_ms, after_ms;
-	int32_t time[2];                  /* column of each input that is meant, -1: its time attribute */
-	const struct weir_expr *residual; /* LEFT, RIGHT, FULL: what else a match needs, over the columns of both (left
-					     ones first); NULL: nothing. Of INNER it is a filter above */
-	int64_t grace_ms;                 /* within; -1: the larger one of the inputs */
-};
-
 enum weir_window_kind { WEIR_WINDOW_NONE, WEIR_WINDOW_TUMBLE, WEIR_WINDOW_HOP, WEIR_WINDOW_SESSION };
 
 struct weir_window_spec {
@@ -89,6 +75,23 @@ struct weir_window_spec {
 	/* SESSION: spans all keys that agree in the first shared_keys group columns; else it is one key's. */
 	bool shared;
 	uint32_t shared_keys;
+};
+
+/* How two relations meet. Two streams need bounds in time (within); a table joins by its key. */
+struct weir_join_spec {
+	enum weir_join_kind kind;
+	uint32_t key_count;
+	const struct weir_expr *const *keys[2]; /* over the columns of each input, of equal types pairwise */
+	bool versioned; /* a table on the right: its row as of the left row's time, not as of its turn */
+	bool within;    /* l.time - before_ms <= r.time <= l.time + after_ms */
+	int64_t before_ms, after_ms;
+	/* Rows of two WINDOW nodes of this kind, TUMBLE or HOP: those of one window meet, when it closes (within,
+	 * bounds 0). NONE: not so. */
+	struct weir_window_spec window;
+	int32_t time[2];                  /* column of each input that is meant, -1: its time attribute */
+	const struct weir_expr *residual; /* LEFT, RIGHT, FULL: what else a match needs, over the columns of both (left
+					     ones first); NULL: nothing. Of INNER it is a filter above */
+	int64_t grace_ms;                 /* within; -1: the larger one of the inputs */
 };
 
 struct weir_node {

@@ -116,6 +116,11 @@ void weir_join_put(struct weir_buf *out, const struct weir_node *n)
 	}
 	free(names[0]);
 	free(names[1]);
+	if (sp->window.kind != WEIR_WINDOW_NONE) {
+		weir_buf_puts(out, ", ");
+		weir_window_put(out, &sp->window);
+		return;
+	}
 	if (!sp->within)
 		return;
 	weir_buf_puts(out, ", ");

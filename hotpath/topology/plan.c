@@ -180,8 +180,8 @@ static enum weir_err branch_from(struct weir_planner *p, const struct weir_plan_
 }
 
 /* window_end - 1 ms as the time attribute's type. */
-static enum weir_err window_time_expr(struct weir_planner *p, const struct weir_expr *end, const struct weir_type *type,
-				      const struct weir_expr **out)
+enum weir_err weir_planner_window_time(struct weir_planner *p, const struct weir_expr *end,
+				       const struct weir_type *type, const struct weir_expr **out)
 {
 	struct weir_expr *ms = weir_mem_take(p->m, sizeof *ms);
 	ms->op = WEIR_EXPR_CONST;
@@ -230,7 +230,7 @@ static enum weir_err window_columns(struct weir_planner *p, const struct weir_no
 		if (err == WEIR_OK)
 			err = weir_expr_call(p->m, "+", sum, 2, &end, p->dg);
 		if (err == WEIR_OK)
-			err = window_time_expr(p, end, &node->columns[in->column_count + 2].type, &time);
+			err = weir_planner_window_time(p, end, &node->columns[in->column_count + 2].type, &time);
 		if (err != WEIR_OK)
 			return err;
 		map[in->column_count] = start;
@@ -256,8 +256,8 @@ static enum weir_err aggregate_columns(struct weir_planner *p, const struct weir
 	if (node->column_count > st->column_count && !used[st->column_count]) {
 		map[st->column_count] = weir_expr_bool(p->m, true); /* nobody reads it */
 	} else if (node->column_count > st->column_count) {
-		enum weir_err err = window_time_expr(p, map[st->column_count - 1],
-						     &node->columns[st->column_count].type, &map[st->column_count]);
+		enum weir_err err = weir_planner_window_time(
+			p, map[st->column_count - 1], &node->columns[st->column_count].type, &map[st->column_count]);
 		if (err != WEIR_OK)
 			return err;
 	}
@@ -289,6 +289,10 @@ static void join_columns(struct weir_planner *p, const struct weir_node *node, u
 			 struct weir_plan_load *ld)
 {
 	const struct weir_plan_stage *st = &p->stages[stage].stage;
+	if (p->stages[stage].join_map != NULL) {
+		weir_planner_substitute(p, p->stages[stage].join_map, node->column_count, ld);
+		return;
+	}
 	const struct weir_expr **map = weir_mem_take(p->m, (node->column_count + 1) * sizeof *map);
 	for (uint32_t c = 0; c < node->column_count; c++)
 		map[c] = weir_expr_column(p->m, st->key_count + c, &st->column_types[st->key_count + c],

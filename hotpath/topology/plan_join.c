@@ -74,6 +74,74 @@ static bool side_can_miss(enum weir_join_kind kind, uint32_t s)
 	return kind == WEIR_JOIN_FULL || kind == (s == 0 ? WEIR_JOIN_RIGHT : WEIR_JOIN_LEFT);
 }
 
+static bool is_window_column(const struct weir_column *c)
+{
+	return c->role == WEIR_ROLE_WINDOW_START || c->role == WEIR_ROLE_WINDOW_END || c->role == WEIR_ROLE_WINDOW_TIME;
+}
+
+/* The columns of a join's stage: keys, what either side brings, and of rows in windows each side's bounds, which are
+ * not kept with the row. kept[s]: which of the input's columns those of side s are. */
+static enum weir_err join_stage_columns(struct weir_planner *p, const struct weir_node *node, uint32_t index,
+					struct weir_state_side *sides, uint32_t *kept[2])
+{
+	static const struct weir_type bound = {.kind = WEIR_KIND_TIMESTAMP, .precision = 3};
+	const struct weir_join_spec *spec = node->join;
+	bool windows = spec->window.kind != WEIR_WINDOW_NONE;
+	uint32_t keys = spec->key_count, n = keys, most = keys + node->column_count + 5;
+	const char **names = weir_mem_take(p->m, most * sizeof *names);
+	struct weir_type *types = weir_mem_take(p->m, most * sizeof *types);
+	const struct weir_expr **map = weir_mem_take(p->m, most * sizeof *map);
+	for (uint32_t k = 0; k < keys; k++) {
+		names[k] = spec->keys[0][k]->op == WEIR_EXPR_COLUMN
+				   ? node->inputs[0]->columns[spec->keys[0][k]->column].name
+				   : weir_mem_printf(p->m, "key-%u", k + 1);
+		types[k] = spec->keys[0][k]->type;
+		types[k].not_null = false;
+	}
+	for (uint32_t s = 0, at = 0; s < 2; s++) {
+		const struct weir_node *in = node->inputs[s];
+		uint32_t begin = n;
+		kept[s] = weir_mem_take(p->m, (in->column_count + 1) * sizeof *kept[s]);
+		for (uint32_t c = 0; c < in->column_count; c++, at++) {
+			if (windows && is_window_column(&in->columns[c]))
+				continue;
+			names[n] = node->columns[at].name;
+			types[n] = node->columns[at].type;
+			map[at] = weir_expr_column(p->m, n, &types[n], names[n]);
+			kept[s][n++ - begin] = c;
+		}
+		sides[s] = (struct weir_state_side){.table = in->is_table,
+						    .outer = side_can_miss(spec->kind, 1 - s),
+						    .col_count = n - begin,
+						    .types = types + begin};
+	}
+	for (uint32_t s = 0, at = 0; s < 2 && windows; s++, n += 2) {
+		const struct weir_node *in = node->inputs[s];
+		names[n] = "window_start";
+		names[n + 1] = "window_end";
+		types[n] = types[n + 1] = bound;
+		for (uint32_t c = 0; c < in->column_count; c++, at++) {
+			enum weir_column_role role = in->columns[c].role;
+			uint32_t from = n + (role != WEIR_ROLE_WINDOW_START);
+			if (!is_window_column(&in->columns[c]))
+				continue;
+			map[at] = weir_expr_column(p->m, from, &types[from], names[from]);
+			if (role != WEIR_ROLE_WINDOW_TIME)
+				continue;
+			enum weir_err err = weir_planner_window_time(p, map[at], &in->columns[c].type, &map[at]);
+			if (err != WEIR_OK)
+				return err;
+		}
+	}
+	struct weir_plan_stage *st = &p->stages[index].stage;
+	st->key_count = keys;
+	st->column_count = n;
+	st->column_names = names;
+	st->column_types = types;
+	p->stages[index].join_map = map;
+	return WEIR_OK;
+}
+
 enum weir_err weir_planner_join(struct weir_planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out)
 {
 	const struct weir_join_spec *spec = node->join;
@@ -90,51 +158,35 @@ enum weir_err weir_planner_join(struct weir_planner *p, const struct weir_node *
 	if (err != WEIR_OK)
 		return err;
 	struct weir_plan_stage *st = &p->stages[index].stage;
-	uint32_t keys = spec->key_count, n = keys + node->column_count;
-	const char **names = weir_mem_take(p->m, (n + 1) * sizeof *names);
-	struct weir_type *types = weir_mem_take(p->m, (n + 1) * sizeof *types);
-	const struct weir_expr **map = weir_mem_take(p->m, (n + 1) * sizeof *map);
-	for (uint32_t k = 0; k < keys; k++) {
-		names[k] = spec->keys[0][k]->op == WEIR_EXPR_COLUMN
-				   ? node->inputs[0]->columns[spec->keys[0][k]->column].name
-				   : weir_mem_printf(p->m, "key-%u", k + 1);
-		types[k] = spec->keys[0][k]->type;
-		types[k].not_null = false;
-	}
-	for (uint32_t c = 0; c < node->column_count; c++) {
-		names[keys + c] = node->columns[c].name;
-		types[keys + c] = node->columns[c].type;
-		map[c] = weir_expr_column(p->m, keys + c, &types[keys + c], names[keys + c]);
-	}
-	st->key_count = keys;
-	st->column_count = n;
-	st->column_names = names;
-	st->column_types = types;
-	st->residual = spec->residual ? weir_expr_substitute(spec->residual, map, node->column_count, p->m) : NULL;
+	uint32_t keys = spec->key_count;
 	struct weir_state_side *sides = weir_mem_take(p->m, 2 * sizeof *sides);
-	for (uint32_t s = 0, c = keys; s < 2; s++) {
-		sides[s] = (struct weir_state_side){.table = node->inputs[s]->is_table,
-						    .outer = side_can_miss(spec->kind, 1 - s),
-						    .col_count = node->inputs[s]->column_count,
-						    .types = types + c};
-		c += node->inputs[s]->column_count;
-	}
+	uint32_t *kept[2];
+	err = join_stage_columns(p, node, index, sides, kept);
+	if (err != WEIR_OK)
+		return err;
+	st->residual = spec->residual ? weir_expr_substitute(spec->residual, p->stages[index].join_map,
+							     node->column_count, p->m)
+				      : NULL;
 	struct weir_agg *agg = weir_mem_take(p->m, sizeof *agg);
 	weir_state_row_agg(agg);
-	st->def = (struct weir_state_def){.name = st->name,
-					  .kind = WEIR_STATE_JOIN,
-					  .time_max = p->settings->task_time_max,
-					  .grace_ms = node->state_grace_ms,
-					  .key_count = keys,
-					  .key_types = types,
-					  .agg_count = spec->within || spec->versioned ? 0 : 1,
-					  .aggs = agg,
-					  .side_count = 2,
-					  .sides = sides,
-					  .within = spec->within,
-					  .versioned = spec->versioned,
-					  .before_ms = spec->before_ms,
-					  .after_ms = spec->after_ms};
+	st->def = (struct weir_state_def){
+		.name = st->name,
+		.kind = WEIR_STATE_JOIN,
+		.time_max = p->settings->task_time_max,
+		.grace_ms = node->state_grace_ms,
+		.key_count = keys,
+		.key_types = st->column_types,
+		.agg_count = spec->within || spec->versioned ? 0 : 1,
+		.aggs = agg,
+		.side_count = 2,
+		.sides = sides,
+		.within = spec->within,
+		.versioned = spec->versioned,
+		.before_ms = spec->before_ms,
+		.after_ms = spec->after_ms,
+		.size_ms = spec->window.size_ms,
+		.advance_ms = spec->window.kind == WEIR_WINDOW_TUMBLE ? spec->window.size_ms : spec->window.advance_ms,
+		.offset_ms = spec->window.offset_ms};
 	err = weir_state_def_init(&st->def, p->dg);
 	if (err != WEIR_OK)
 		return err;
@@ -142,7 +194,7 @@ enum weir_err weir_planner_join(struct weir_planner *p, const struct weir_node *
 	for (uint32_t s = 0; s < 2 && err == WEIR_OK; s++) {
 		const struct weir_node *in = node->inputs[s];
 		struct weir_plan_load ld = {
-			.count = keys + in->column_count,
+			.count = keys + sides[s].col_count,
 			.to = WEIR_TO_STAGE,
 			.target = index,
 			.side = s,
@@ -151,8 +203,10 @@ enum weir_err weir_planner_join(struct weir_planner *p, const struct weir_node *
 		ld.exprs = weir_mem_take(p->m, (ld.count + 1) * sizeof *ld.exprs);
 		for (uint32_t k = 0; k < keys; k++)
 			ld.exprs[k] = spec->keys[s][k];
-		for (uint32_t c = 0; c < in->column_count; c++)
-			ld.exprs[keys + c] = weir_expr_column(p->m, c, &in->columns[c].type, in->columns[c].name);
+		for (uint32_t i = 0; i < sides[s].col_count; i++) {
+			const struct weir_column *c = &in->columns[kept[s][i]];
+			ld.exprs[keys + i] = weir_expr_column(p->m, kept[s][i], &c->type, c->name);
+		}
 		err = weir_planner_walk(p, in, ld, depth);
 	}
 	p->stages[index].busy = false;
@@ -289,6 +343,12 @@ void weir_planner_join_prune(struct weir_planner *p, uint32_t stage)
 		sides[s] = st->def.sides[s];
 		sides[s].col_count = kept;
 		sides[s].types = types + begin;
+	}
+	uint32_t bounds = weir_join_in_windows(&st->def) ? 4 : 0; /* of windows: not kept with the rows */
+	for (uint32_t at = total - bounds; at < total; at++, n++) {
+		names[n] = st->column_names[at];
+		types[n] = st->column_types[at];
+		map[at] = weir_expr_column(p->m, n, &types[n], names[n]);
 	}
 	for (uint32_t b = 0; b < p->branch_count; b++) {
 		struct weir_plan_branch *br = &p->branches[b];

@@ -17,8 +17,9 @@ struct weir_plan_scan_build {
 struct weir_plan_stage_build {
 	struct weir_plan_stage stage;
 	const struct weir_node *node;
-	bool busy;                   /* being built: guards against a cycle */
-	const uint32_t *rows_column; /* ROWS: the table's column that each of the stage's is */
+	bool busy;                               /* being built: guards against a cycle */
+	const uint32_t *rows_column;             /* ROWS: the table's column that each of the stage's is */
+	const struct weir_expr *const *join_map; /* JOIN: the node's columns over the stage's; NULL: behind the keys */
 };
 
 struct weir_planner {
@@ -66,6 +67,9 @@ void weir_planner_substitute(struct weir_planner *p, const struct weir_expr *con
 			     struct weir_plan_load *ld);
 /* Marks the columns that ld reads. */
 void weir_planner_load_used(const struct weir_plan_load *ld, bool *used, uint32_t count);
+/* window_end - 1 ms as a time attribute of that type. */
+enum weir_err weir_planner_window_time(struct weir_planner *p, const struct weir_expr *end,
+				       const struct weir_type *type, const struct weir_expr **out);
 const struct weir_expr *weir_planner_time_column(struct weir_planner *p, const struct weir_node *node, int32_t column);
 
 /* plan_join.c: the stage of a join, of a table on its way to a sink, and of a table's old and new rows. */

@@ -86,13 +86,16 @@ enum job_kind {
 	JOB_JOIN_LEFT,
 	JOB_JOIN_FULL,
 	JOB_JOIN_THEN_WINDOW,
+	JOB_JOIN_WINDOWS,
+	JOB_JOIN_HOPS,
 	JOB_COUNT
 };
 
 static const char *const job_name[] = {
-	"tumble",       "hop",         "session",          "tumble changes",   "session changes",  "table",
-	"two stages",   "stateless",   "table read",       "join table",       "join as of",       "join tables",
-	"table groups", "join within", "left join within", "full join within", "join, then window"};
+	"tumble",           "hop",         "session",          "tumble changes",   "session changes",   "table",
+	"two stages",       "stateless",   "table read",       "join table",       "join as of",        "join tables",
+	"table groups",     "join within", "left join within", "full join within", "join, then window", "join windows",
+	"full join of hops"};
 
 /* Rows of a table in topic "rows": few keys, some deleted, in the time of the input. */
 static void make_rows(const char *dir, const char *topic, uint64_t seed)
@@ -164,7 +167,13 @@ static struct weir_stream *make_join(struct weir_topology *tp, enum job_kind kin
 	enum weir_join_kind join = kind == JOB_JOIN_LEFT   ? WEIR_JOIN_LEFT
 				   : kind == JOB_JOIN_FULL ? WEIR_JOIN_FULL
 							   : WEIR_JOIN_INNER;
-	struct weir_stream *st = weir_join_within(l, r, "j", join, 5, 30);
+	struct weir_stream *st;
+	if (kind == JOB_JOIN_WINDOWS)
+		st = weir_join_windows(weir_tumble(l, 40), weir_tumble(r, 40), "j", WEIR_JOIN_LEFT);
+	else if (kind == JOB_JOIN_HOPS)
+		st = weir_join_windows(weir_hop(l, 50, 20), weir_hop(r, 50, 20), "j", WEIR_JOIN_FULL);
+	else
+		st = weir_join_within(l, r, "j", join, 5, 30);
 	st = weir_select(st, "COALESCE(l.k, r.k) AS k, l.v AS v, r.v AS w, r.s AS s");
 	if (kind != JOB_JOIN_THEN_WINDOW)
 		return st;
@@ -276,7 +285,11 @@ static void one_case(uint64_t seed)
 {
 	char *root = tmpdir_make(), in[512], ref[512], out[512];
 	uint64_t rng = seed, ref_records, records;
+	const char *only = getenv("WEIR_SIM_JOB");
 	enum job_kind kind = (enum job_kind)(rng_next(&rng) % JOB_COUNT);
+	for (int k = 0; only && k < JOB_COUNT; k++)
+		if (strcmp(job_name[k], only) == 0)
+			kind = (enum job_kind)k;
 	bool direct = rng_next(&rng) % 2;
 	unsigned workers = 1u << (rng_next(&rng) % 3);
 	snprintf(in, sizeof in, "%s/in", root);

@@ -212,6 +212,39 @@ static void test_matches_come_in_order_of_time(void **state)
 	weir_driver_destroy(j.dr);
 }
 
+static void test_rows_of_a_window_meet_when_it_closes(void **state)
+{
+	(void)state;
+	struct job j = job_begin();
+	struct weir_stream *l = weir_key_by(source(&j, "l", 2), "k"), *r = weir_key_by(source(&j, "r", 2), "k");
+	l = weir_join_windows(weir_tumble(l, 10), weir_tumble(r, 10), "j", WEIR_JOIN_FULL);
+	l = weir_select(l, "l.v AS l, r.v AS r");
+	(void)weir_sink(l, "out", "connector=recorded path=x topic=out format=json");
+	conf_set(&j, "slots", "1");
+	job_start(&j);
+	push_kv(&j, "l", "a", 1, 3);
+	push_kv(&j, "r", "a", 2, 9);
+	push_kv(&j, "r", NULL, 3, 5);
+	push_kv(&j, "r", "b", 4, 11);
+	expect_none(&j);
+	advance(&j, 11);
+	push_kv(&j, "l", "a", 5, 0); /* in time: 11 < 10 + 2 */
+	expect_none(&j);
+	advance(&j, 12);
+	expect(&j, "{\"l\":null,\"r\":3}", 9);
+	expect(&j, "{\"l\":1,\"r\":2}", 9);
+	expect(&j, "{\"l\":5,\"r\":2}", 9);
+	push_kv(&j, "l", "a", 6, 9); /* late */
+	expect_none(&j);
+	end(&j);
+	expect(&j, "{\"l\":null,\"r\":4}", 19);
+	expect_none(&j);
+	struct weir_stats stats;
+	weir_driver_stats(j.dr, &stats);
+	assert_int_equal(stats.records_late, 1);
+	weir_driver_destroy(j.dr);
+}
+
 /* late.topic gets the record as it was; a row of a state, late for a join, as JSON. */
 static void test_late_records_go_to_their_topic(void **state)
 {
@@ -876,6 +909,7 @@ int main(void)
 		cmocka_unit_test(test_a_late_record_is_counted_and_dropped),
 		cmocka_unit_test(test_a_match_and_its_rows_never_stand_alone),
 		cmocka_unit_test(test_matches_come_in_order_of_time),
+		cmocka_unit_test(test_rows_of_a_window_meet_when_it_closes),
 		cmocka_unit_test(test_late_records_go_to_their_topic),
 		cmocka_unit_test(test_a_table_is_its_latest_rows),
 		cmocka_unit_test(test_a_stream_beside_a_table),

@@ -3,6 +3,7 @@
  *
  *   l.k = r.k                                       a key of the join
  *   r.t BETWEEN l.t - INTERVAL .. AND l.t + ..      bounds, of two streams; any comparison of the two time attributes
+ *   l.window_start = r.window_start AND ...         both ends: rows of one window meet
  *   anything else                                   a filter above an inner join; of an outer one, part of a match */
 #include "tools/sql/sql.h"
 
@@ -18,7 +19,8 @@ struct condition {
 	struct weir_buf keys[2];
 	struct weir_join_spec spec;
 	bool has_low, has_high;
-	int64_t low, high; /* bounds of r.time - l.time */
+	int64_t low, high;         /* bounds of r.time - l.time */
+	bool same_start, same_end; /* ON compares the two sides' windows */
 	const struct weir_expr *rest;
 };
 
@@ -174,6 +176,59 @@ static bool take_time(struct condition *cd, const struct weir_expr *e)
 	return true;
 }
 
+/* ---- windows ---- */
+
+/* l.window_start = r.window_start, or their ends. Of rows that are aggregated already the columns are keys, too. */
+static bool take_window(struct condition *cd, const struct weir_expr *e)
+{
+	enum weir_column_role role[2];
+	if (!is_call(e, "=", 2) || e->args[0]->op != WEIR_EXPR_COLUMN || e->args[1]->op != WEIR_EXPR_COLUMN)
+		return false;
+	uint32_t left = e->args[0]->column >= cd->left_count;
+	uint32_t l = e->args[left]->column, r = e->args[1 - left]->column;
+	if (l >= cd->left_count || r < cd->left_count)
+		return false;
+	role[0] = cd->side[0]->node->columns[l].role;
+	role[1] = cd->side[1]->node->columns[r - cd->left_count].role;
+	if (role[0] != role[1] || (role[0] != WEIR_ROLE_WINDOW_START && role[0] != WEIR_ROLE_WINDOW_END))
+		return false;
+	cd->same_start |= role[0] == WEIR_ROLE_WINDOW_START;
+	cd->same_end |= role[0] == WEIR_ROLE_WINDOW_END;
+	return cd->side[0]->window != NULL || take_key(cd, e);
+}
+
+/* ON compares both ends of the windows: the rows that meet have one time. */
+static enum weir_err use_windows(struct condition *cd)
+{
+	struct weir_sql *sq = cd->sq;
+	const struct weir_window_spec *l = cd->side[0]->window, *r = cd->side[1]->window;
+	static const char *const hint = "write ON l.k = r.k AND l.window_start = r.window_start AND "
+					"l.window_end = r.window_end";
+	uint32_t at = cd->jn->on != NULL ? cd->jn->on->at : cd->jn->at;
+	if (l == NULL && r == NULL) {
+		if (!cd->same_start || !cd->same_end || cd->has_low || cd->has_high)
+			return WEIR_OK;
+		cd->has_low = cd->has_high = true; /* windows of equal ends: window_time is equal */
+		return WEIR_OK;
+	}
+	if (l == NULL || r == NULL)
+		return sql_error(sq, cd->jn->at, "put both into TUMBLE or HOP, or aggregate both",
+				 "a join of rows in windows with rows that are in none");
+	if (l->kind == WEIR_WINDOW_SESSION || r->kind == WEIR_WINDOW_SESSION)
+		return sql_error(sq, cd->jn->at, "aggregate with GROUP BY window_start, window_end first",
+				 "not supported yet: joins of rows in SESSION windows");
+	if (l->kind != r->kind || l->size_ms != r->size_ms || l->advance_ms != r->advance_ms ||
+	    l->offset_ms != r->offset_ms)
+		return sql_error(sq, cd->jn->at, NULL, "a join of windows takes windows of one kind, size and offset");
+	if (!cd->same_start || !cd->same_end)
+		return sql_error(sq, at, hint, "a join of rows in windows compares both ends of the windows");
+	if (cd->has_low || cd->has_high)
+		return sql_error(sq, at, NULL, "not supported yet: bounds in time in a join of windows");
+	cd->spec.window = *l;
+	cd->has_low = cd->has_high = true;
+	return WEIR_OK;
+}
+
 /* ---- the whole ---- */
 
 static void take_condition(struct condition *cd, const struct weir_expr *e)
@@ -184,7 +239,9 @@ static void take_condition(struct condition *cd, const struct weir_expr *e)
 			take_condition(cd, e->args[i]);
 		return;
 	}
-	if ((streams && take_time(cd, e)) || take_key(cd, e))
+	if (streams && (take_window(cd, e) || take_time(cd, e)))
+		return;
+	if (take_key(cd, e))
 		return;
 	if (e->op == WEIR_EXPR_CONST && !e->is_null && e->type.kind == WEIR_KIND_BOOLEAN && e->value.i64 != 0)
 		return;
@@ -273,15 +330,6 @@ static enum weir_err check_condition(const struct condition *cd)
 	return WEIR_OK;
 }
 
-static enum weir_err check_sides(struct weir_sql *sq, const struct sql_join *jn, const struct sql_rel *l,
-				 const struct sql_rel *r)
-{
-	if (l->window != NULL || r->window != NULL)
-		return sql_error(sq, jn->at, "aggregate with GROUP BY window_start, window_end first",
-				 "not supported yet: joins of rows in windows");
-	return WEIR_OK;
-}
-
 /* FOR SYSTEM_TIME AS OF the left side's time attribute. A table that is read has its history; what a GROUP BY makes is
  * taken as it stands at the row's turn. */
 static enum weir_err take_as_of(struct condition *cd, const struct weir_scope *scope)
@@ -343,8 +391,6 @@ enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, s
 {
 	struct sql_rel left = *rel, right;
 	enum weir_err err = sql_compile_from(sq, &jn->right, false, &right);
-	if (err == WEIR_OK)
-		err = check_sides(sq, jn, &left, &right);
 	if (err != WEIR_OK)
 		return err;
 	struct condition cd = {.sq = sq,
@@ -364,6 +410,8 @@ enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, s
 	}
 	if (err == WEIR_OK)
 		err = take_as_of(&cd, &scope);
+	if (err == WEIR_OK)
+		err = use_windows(&cd);
 	if (err == WEIR_OK)
 		err = check_condition(&cd);
 	if (err == WEIR_OK)

@@ -85,8 +85,13 @@ final class Queries {
 	private static Query make(Random rnd) {
 		Query q = new Query();
 		long unit = pick(rnd, List.of(1L, 1L, 10L, 1000L));
-		String kind = pick(rnd, List.of("TUMBLE", "HOP", "HOP", "SESSION", "SESSION", "GROUP", "JOIN", "LEFT JOIN", "FULL OUTER JOIN", "RIGHT JOIN"));
+		String kind = pick(rnd, List.of("TUMBLE", "HOP", "HOP", "SESSION", "SESSION", "GROUP", "JOIN", "LEFT JOIN", "FULL OUTER JOIN", "RIGHT JOIN", "WINDOW JOIN", "WINDOW LEFT JOIN",
+			"WINDOW RIGHT JOIN", "WINDOW FULL OUTER JOIN"));
 		q.name = kind;
+		if (kind.startsWith("WINDOW")) {
+			windowJoin(rnd, q, kind.substring(7), unit);
+			return q;
+		}
 		if (kind.endsWith("JOIN")) {
 			join(rnd, q, kind, unit);
 			return q;
@@ -142,6 +147,26 @@ final class Queries {
 			s.append(pick(rnd, List.of(" AND a.v > b.v", " AND a.s <> b.s", " AND (b.v > 0 OR a.v > 0)", " AND a.v > 0", " AND b.s = 'a'")));
 		if (rnd.nextInt(4) == 0)
 			s.append("\n  WHERE ").append(pick(rnd, List.of("a.v IS NULL OR a.v > -3", "b.id IS NULL OR b.v > -3", "COALESCE(a.s, b.s) <> 'b'")));
+		q.flink = q.weir = s.toString();
+		for (int i = 0; i < 2; i++)
+			q.inputs.add(input(rnd, unit, disorder, 1 + rnd.nextInt(30)));
+	}
+
+	/** Rows of one window, or of aggregates of one. */
+	private static void windowJoin(Random rnd, Query q, String kind, long unit) {
+		long disorder = rnd.nextInt(6), size = unit * (1 + rnd.nextInt(12)), n = 1 + rnd.nextInt(4);
+		q.delay = unit * (disorder * 6 + 1);
+		boolean counted = rnd.nextInt(4) == 0;
+		String tvf = rnd.nextBoolean() ? "TABLE(TUMBLE(TABLE %s, DESCRIPTOR(et), " + interval(size) + "))" : "TABLE(HOP(TABLE %s, DESCRIPTOR(et), " + interval(size) + ", " + interval(size * n) + "))";
+		String row = counted ? "(SELECT g, COUNT(*) AS id, MAX(h) AS h, SUM(v) AS v, MIN(s) AS s, window_start, window_end FROM " + tvf + " GROUP BY g, window_start, window_end)"
+			: rnd.nextInt(3) == 0 ? "(SELECT * FROM " + tvf + " WHERE v IS NULL OR v > -4)" : "(SELECT * FROM " + tvf + ")";
+		StringBuilder s = new StringBuilder("SELECT a.id AS c0, b.id AS c1, a.g AS c2, " + pick(rnd, List.of("b.g", "COALESCE(a.h, b.h) + 1", "a.v + b.v", "a.s || b.s"))
+			+ " AS c3, a.window_start AS c4, b.window_end AS c5\n  FROM " + String.format(row, "%1$s") + " a " + kind + " " + String.format(row, "%2$s") + " b\n  ON a.g = b.g");
+		if (rnd.nextInt(4) == 0)
+			s.append(" AND a.h = b.h");
+		s.append(" AND a.window_start = b.window_start AND a.window_end = b.window_end");
+		if (rnd.nextInt(3) == 0)
+			s.append(pick(rnd, List.of(" AND a.v > b.v", " AND a.s <> b.s", " AND (b.v > 0 OR a.v > 0)", " AND a.v > 0", " AND b.s = 'a'")));
 		q.flink = q.weir = s.toString();
 		for (int i = 0; i < 2; i++)
 			q.inputs.add(input(rnd, unit, disorder, 1 + rnd.nextInt(30)));
