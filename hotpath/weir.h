@@ -18,6 +18,8 @@ extern "C" {
 struct weir_topology;
 struct weir_stream;
 struct weir_table;
+struct weir_split;
+struct weir_batch;
 
 enum weir_join_kind { WEIR_JOIN_INNER, WEIR_JOIN_LEFT, WEIR_JOIN_RIGHT, WEIR_JOIN_FULL };
 enum weir_emit { WEIR_EMIT_FINAL, WEIR_EMIT_CHANGES };
@@ -47,6 +49,102 @@ WEIR_API struct weir_stream *weir_select(struct weir_stream *st, const char *exp
 WEIR_API struct weir_stream *weir_key_by(struct weir_stream *st, const char *columns);
 /* Records of both, columns of equal types and names of a. */
 WEIR_API struct weir_stream *weir_merge(struct weir_stream *a, struct weir_stream *b);
+/* ---- more operators without state ----
+ * None of them moves a record. What decides whether a later aggregate or join needs its rows re-keyed is whether its
+ * key columns are still the source's own (key.fields), unchanged: filters, branches, peeks and added columns leave them
+ * so; weir_select does where it passes them on by name. weir_engine_explain shows which exchange each stage has and
+ * why. */
+
+/* Keeps records where expr is not TRUE: FALSE or NULL. */
+WEIR_API struct weir_stream *weir_filter_not(struct weir_stream *st, const char *expr);
+/* New columns behind those of weir_key_by, which stay as they are: "amount * 2 AS twice". Never needs a new exchange.
+ */
+WEIR_API struct weir_stream *weir_map_values(struct weir_stream *st, const char *exprs);
+/* Groups by expressions: "UPPER(city) AS city_key" adds that column and is the key, a bare column is it as it stands.
+ */
+WEIR_API struct weir_stream *weir_select_key(struct weir_stream *st, const char *exprs);
+/* As weir_key_by, and the next aggregate or join takes these rows through an exchange even if the source's own key
+ * would do: for a topic whose records are not where its key says. */
+WEIR_API struct weir_stream *weir_repartition(struct weir_stream *st, const char *columns);
+/* Splits a stream: a record goes to the first branch whose expr is TRUE, in the order of the calls, and to the rest if
+ * there is none. */
+WEIR_API struct weir_split *weir_split(struct weir_stream *st);
+WEIR_API struct weir_stream *weir_branch(struct weir_split *sp, const char *expr);
+/* The records that no branch has taken, and no further branch takes: the last call on sp. */
+WEIR_API struct weir_stream *weir_branch_rest(struct weir_split *sp);
+/* Writes the stream's rows to where weir_engine_set_output says. */
+WEIR_API enum weir_err weir_print(struct weir_stream *st, const char *name);
+
+/* ---- functions of yours, over batches ----
+ * A function gets the rows of a batch that are still in, column by column, and writes its results for the same rows. It
+ * is called with in-columns ("amount, ts": any expressions) and result columns ("bonus DECIMAL(12,2), vip BOOLEAN").
+ *
+ *   static void bonus(struct weir_batch *b, void *ctx)
+ *   {
+ *           const int64_t *amount = weir_batch_integers(b, 0);
+ *           int64_t *bonus = weir_batch_put_integers(b, 0);
+ *           const uint16_t *row = weir_batch_rows(b);
+ *           for (uint32_t i = 0; i < weir_batch_count(b); i++)
+ *                   bonus[row[i]] = weir_batch_is_null(b, 0, row[i]) ? 0 : amount[row[i]] / 10;
+ *   }
+ *   orders = weir_map_batch(orders, "bonus", "amount", "bonus DECIMAL(12,2)", bonus, NULL, NULL);
+ *
+ * Threads: it runs on the engine's threads (workers; for the results of closed windows the snapshotter), on several at
+ * once for different batches: what ctx points at must be constant or the function's to guard. Never wait in it.
+ * Ownership: b, its columns and strings are the engine's, valid until the function returns; strings that are put are
+ * copied. ctx must live until the topology is destroyed, when `destroy` (NULL: nothing) is called with it.
+ * Exactness: results must depend on the row's own in-columns alone: not on a clock, on random numbers, on earlier calls
+ * or on which rows share a batch. After a crash, and where several branches read a stream, the same rows are computed
+ * again; replay, equal results on any number of workers and exactly-once hold because the same comes out. `name`
+ * identifies the function in explain and in the fingerprint of states behind it: give it a new one when what it
+ * computes changes. */
+
+/* How many rows, at least 1. */
+WEIR_API uint32_t weir_batch_count(const struct weir_batch *b);
+/* Their numbers, ascending, all below 1024: the index into every column. Other elements of a column mean nothing. */
+WEIR_API const uint16_t *weir_batch_rows(const struct weir_batch *b);
+/* In-column number `column` by type: BOOLEAN (0, 1); TINYINT to BIGINT, DATE (days), TIME (ms), TIMESTAMP and
+ * TIMESTAMP_LTZ (units of their precision: ms for up to 3 digits, else us), DECIMAL of up to 18 digits (unscaled: 12.30
+ * is 1230); FLOAT and DOUBLE. NULL where the column is of another type. Elements of NULLs are unspecified. */
+WEIR_API const uint8_t *weir_batch_booleans(const struct weir_batch *b, uint32_t column);
+WEIR_API const int64_t *weir_batch_integers(const struct weir_batch *b, uint32_t column);
+WEIR_API const double *weir_batch_doubles(const struct weir_batch *b, uint32_t column);
+/* CHAR, VARCHAR, STRING, BYTES; ARRAY, MAP and ROW as JSON. data NULL: NULL, or another type. */
+WEIR_API struct weir_slice weir_batch_string(const struct weir_batch *b, uint32_t column, uint32_t row);
+WEIR_API int weir_batch_is_null(const struct weir_batch *b, uint32_t column, uint32_t row);
+/* Result column number `result`, to be written at the numbers of weir_batch_rows, in the same units; what is not
+ * written is 0, FALSE or ''. NULL where the result is of another type. A value that its type cannot hold refuses the
+ * record. */
+WEIR_API uint8_t *weir_batch_put_booleans(struct weir_batch *b, uint32_t result);
+WEIR_API int64_t *weir_batch_put_integers(struct weir_batch *b, uint32_t result);
+WEIR_API double *weir_batch_put_doubles(struct weir_batch *b, uint32_t result);
+WEIR_API void weir_batch_put_string(struct weir_batch *b, uint32_t result, uint32_t row, const void *data,
+				    size_t bytes);
+WEIR_API void weir_batch_put_null(struct weir_batch *b, uint32_t result, uint32_t row);
+/* Refuses a record: it is counted as rejected (reason expr) and goes the way of errors.policy. `why` must live as long
+ * as the topology. */
+WEIR_API void weir_batch_refuse(struct weir_batch *b, uint32_t row, const char *why);
+
+/* The stream's columns and behind them the results (NULL for "of_columns": no in-columns). */
+WEIR_API struct weir_stream *weir_map_batch(struct weir_stream *st, const char *name, const char *of_columns,
+					    const char *results, void (*run)(struct weir_batch *b, void *ctx),
+					    void *ctx, void (*destroy)(void *ctx));
+/* Keeps the rows for which run puts TRUE into result 0, a BOOLEAN. */
+WEIR_API struct weir_stream *weir_filter_batch(struct weir_stream *st, const char *name, const char *of_columns,
+					       void (*run)(struct weir_batch *b, void *ctx), void *ctx,
+					       void (*destroy)(void *ctx));
+/* Shows the rows that pass here to run, which puts nothing: once for each branch that reads the stream, and again after
+ * a crash what had not been committed. */
+WEIR_API struct weir_stream *weir_peek(struct weir_stream *st, const char *name, const char *of_columns,
+				       void (*run)(struct weir_batch *b, void *ctx), void *ctx,
+				       void (*destroy)(void *ctx));
+/* The same as the end of a stream. */
+WEIR_API enum weir_err weir_foreach(struct weir_stream *st, const char *name, const char *of_columns,
+				    void (*run)(struct weir_batch *b, void *ctx), void *ctx,
+				    void (*destroy)(void *ctx));
+
+/* ---- windows, emission, aggregates ---- */
+
 /* Tumbling windows of size_ms > 0. */
 WEIR_API struct weir_stream *weir_tumble(struct weir_stream *st, int64_t size_ms);
 /* Hopping windows of size_ms every advance_ms, 0 < advance_ms <= size_ms. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "hotpath/expr/function.h"
+#include "hotpath/expr/user.h"
 #include "hotpath/format/number.h"
 #include "hotpath/time/civil.h"
 
@@ -386,6 +387,19 @@ static void add_list(struct printer *pr, const struct weir_expr *e, uint32_t fro
 static void split_call(struct printer *pr, const struct weir_expr *e)
 {
 	const char *name = e->fn->name;
+	if (weir_user_is_result(e, &name)) {
+		add(pr, e->args[0], NULL);
+		add(pr, NULL, ".");
+		add(pr, NULL, name);
+		return;
+	}
+	if (weir_user_is_call(e)) {
+		add(pr, NULL, name);
+		add(pr, NULL, "(");
+		add_list(pr, e, 0, ", ", "", "");
+		add(pr, NULL, ")");
+		return;
+	}
 	bool word = name[0] >= 'A' && name[0] <= 'Z';
 	if (e->arg_count == 1 && (strcmp(name, "NEG") == 0 || strcmp(name, "NOT") == 0)) {
 		add(pr, NULL, name[2] == 'T' ? "(NOT " : "(-");

@@ -3,110 +3,8 @@
  * column out, it goes on as a hidden column behind the visible ones. Cold path, @thread init. */
 #include <stdio.h>
 
-#include "hotpath/expr/expr.h"
 #include "hotpath/expr/function.h"
-#include "hotpath/topology/builder.h"
-#include "hotpath/weir.h"
-
-enum { LIST_MAX = 1000 };
-#define TIME_COLUMN "$time"
-
-struct weir_stream {
-	struct weir_topology *tp;
-	struct weir_node *node;     /* NULL: a source that nothing reads yet, see def */
-	struct weir_table_def *def; /* of that source; weir_event_time may still change it */
-	uint32_t visible;           /* the first columns of node; hidden ones follow */
-	uint32_t left;              /* of a join: the first of them are l's, the others r's; 0: not a join's */
-	bool keyed;
-	const char *const *key_names;
-	uint32_t key_count;
-	struct weir_window_spec window;
-	enum weir_emit emit;
-	bool emit_set;
-};
-
-/* What a call needs to parse and bind its text. */
-struct call {
-	struct weir_topology *tp;
-	struct weir_mem *m;
-	struct weir_diag *dg;
-	struct weir_tokens ts;
-};
-
-/* An item of a list: expression [AS name]. */
-struct item {
-	const struct weir_ast *ast; /* NULL: a star stood here and column is meant */
-	uint32_t column;
-	const char *name;
-};
-
-static struct weir_stream *new_stream(struct weir_topology *tp, const struct weir_stream *from)
-{
-	struct weir_stream *st = weir_mem_take(weir_topology_mem(tp), sizeof *st);
-	if (from != NULL)
-		*st = *from;
-	st->tp = tp;
-	return st;
-}
-
-/* The end of every call that failed: the topology keeps the error, the caller gets a stream that does nothing. */
-static struct weir_stream *failed(struct call *c, const struct weir_stream *st)
-{
-	WEIR_ASSERT(c->dg != NULL);
-	weir_topology_fail(c->tp, c->dg);
-	return new_stream(c->tp, st);
-}
-
-static bool is_broken(const struct weir_stream *st)
-{
-	return weir_topology_error(st->tp) != NULL;
-}
-
-static struct call begin(struct weir_topology *tp)
-{
-	return (struct call){.tp = tp, .m = weir_topology_mem(tp)};
-}
-
-/* Tokens of a text that a call was given; file is the call's name, shown before line and column. */
-static enum weir_err tokens_of(struct call *c, const char *file, const char *text)
-{
-	if (text == NULL)
-		return weir_diag_set(&c->dg, WEIR_E_PLAN, "%s: a text is missing", file);
-	text = weir_mem_strdup(c->m, text);
-	return weir_tokens_init(&c->ts, c->m, file, text, strlen(text), 0, &c->dg);
-}
-
-static enum weir_err expect_end(struct call *c)
-{
-	const struct weir_token *t = weir_token_peek(&c->ts, 0);
-	if (t->kind == WEIR_TOK_END)
-		return WEIR_OK;
-	return weir_token_error(&c->ts, t, &c->dg, NULL, "expected the end, found '%.*s'", (int)t->bytes,
-				c->ts.text + t->at);
-}
-
-/* The node of st, made now if it is a source that nothing has read before. */
-static struct weir_node *node_of(struct weir_stream *st)
-{
-	if (st->node == NULL && !is_broken(st))
-		st->node = weir_build_source(st->tp, st->def);
-	return st->node;
-}
-
-/* Names that expressions on st may use. */
-static struct weir_scope scope_of(struct weir_mem *m, const struct weir_stream *st, const struct weir_node *node,
-				  const char *aggregate_error)
-{
-	uint32_t visible = st->visible;
-	struct weir_scope_column *columns = weir_mem_take(m, (visible + 1) * sizeof *columns);
-	for (uint32_t i = 0; i < visible; i++)
-		columns[i] = (struct weir_scope_column){.name = node->columns[i].name,
-							.qualifier = st->left == 0  ? NULL
-								     : i < st->left ? "l"
-										    : "r",
-							.type = node->columns[i].type};
-	return (struct weir_scope){.columns = columns, .count = visible, .aggregate_error = aggregate_error};
-}
+#include "hotpath/topology/api.h"
 
 /* ---- sources ---- */
 
@@ -155,7 +53,7 @@ static enum weir_err parse_computed(struct call *c, struct weir_table_column *co
 }
 
 /* name TYPE [METADATA ...] | name AS expr, separated by commas; *out has room for one more. */
-static enum weir_err parse_columns(struct call *c, struct weir_table_column **out, uint32_t *count_out)
+enum weir_err weir_api_columns(struct call *c, struct weir_table_column **out, uint32_t *count_out)
 {
 	struct weir_table_column *columns = weir_mem_take(c->m, (LIST_MAX + 1) * sizeof *columns);
 	uint32_t count = 0;
@@ -225,7 +123,7 @@ struct weir_stream *weir_source(struct weir_topology *tp, const char *name, cons
 	if (err == WEIR_OK)
 		err = tokens_of(&c, "weir_source", columns);
 	if (err == WEIR_OK)
-		err = parse_columns(&c, &list, &def->column_count);
+		err = weir_api_columns(&c, &list, &def->column_count);
 	if (err == WEIR_OK)
 		err = parse_options(&c, "weir_source", options, &def->options);
 	if (err == WEIR_OK)
@@ -339,8 +237,8 @@ static enum weir_err check_name(struct call *c, const struct weir_token *at, con
 }
 
 /* Items of a list up to its end. Star stands for the visible columns of node (NULL: not allowed). */
-static enum weir_err parse_items(struct call *c, const struct weir_node *node, uint32_t visible, struct item **out,
-				 uint32_t *count_out)
+enum weir_err weir_api_items(struct call *c, const struct weir_node *node, uint32_t visible, struct item **out,
+			     uint32_t *count_out)
 {
 	struct item *items = weir_mem_take(c->m, LIST_MAX * sizeof *items);
 	uint32_t count = 0;
@@ -389,8 +287,8 @@ static enum weir_err parse_items(struct call *c, const struct weir_node *node, u
 }
 
 /* A projection of node to exprs, and behind them the time column where exprs leave it out. */
-static struct weir_stream *project(struct call *c, const struct weir_stream *st, struct weir_node *node,
-				   const char **names, const struct weir_expr **exprs, uint32_t count)
+struct weir_stream *weir_api_project(struct call *c, const struct weir_stream *st, struct weir_node *node,
+				     const char **names, const struct weir_expr **exprs, uint32_t count)
 {
 	struct weir_stream *out = new_stream(c->tp, st);
 	uint32_t all = count;
@@ -420,7 +318,7 @@ struct weir_stream *weir_select(struct weir_stream *st, const char *exprs)
 	struct weir_scope scope = scope_of(c.m, st, in, "weir_select cannot hold an aggregate: use weir_aggregate");
 	enum weir_err err = tokens_of(&c, "weir_select", exprs);
 	if (err == WEIR_OK)
-		err = parse_items(&c, in, st->visible, &items, &count);
+		err = weir_api_items(&c, in, st->visible, &items, &count);
 	if (err != WEIR_OK)
 		return failed(&c, st);
 	const struct weir_expr **bound = weir_mem_take(c.m, (count + 1) * sizeof *bound);
@@ -433,19 +331,10 @@ struct weir_stream *weir_select(struct weir_stream *st, const char *exprs)
 		else if (weir_expr_bind(&scope, &c.ts, items[i].ast, c.m, &bound[i], &c.dg) != WEIR_OK)
 			return failed(&c, st);
 	}
-	return project(&c, st, in, names, bound, count);
+	return weir_api_project(&c, st, in, names, bound, count);
 }
 
 /* ---- keys, windows, emission ---- */
-
-static int32_t find_column(const struct weir_node *node, uint32_t visible, const char *name)
-{
-	for (uint32_t i = 0; i < visible; i++) {
-		if (strcmp(node->columns[i].name, name) == 0)
-			return (int32_t)i;
-	}
-	return -1;
-}
 
 struct weir_stream *weir_key_by(struct weir_stream *st, const char *columns)
 {
@@ -754,7 +643,7 @@ struct weir_stream *weir_aggregate(struct weir_stream *st, const char *state_nam
 	if (err == WEIR_OK)
 		err = tokens_of(&c, "weir_aggregate", exprs);
 	if (err == WEIR_OK)
-		err = parse_items(&c, NULL, 0, &items, &count);
+		err = weir_api_items(&c, NULL, 0, &items, &count);
 	const struct weir_expr **keys = weir_mem_take(c.m, (st->key_count + 1) * sizeof *keys);
 	for (uint32_t i = 0; err == WEIR_OK && i < st->key_count; i++) {
 		int32_t at = find_column(in, st->visible, st->key_names[i]);
@@ -790,7 +679,7 @@ struct weir_stream *weir_aggregate(struct weir_stream *st, const char *state_nam
 	if (is_broken(st))
 		return new_stream(st->tp, st);
 	n->reject_null_key = true;
-	struct weir_stream *out = project(&c, NULL, n, names, bound, count);
+	struct weir_stream *out = weir_api_project(&c, NULL, n, names, bound, count);
 	return out;
 }
 
@@ -1004,7 +893,7 @@ static struct weir_stream *join_table(struct weir_stream *st, struct weir_table 
 	struct weir_scope scope = scope_of(c.m, st, in, "weir_join_table cannot hold an aggregate");
 	enum weir_err err = tokens_of(&c, "weir_join_table", on);
 	if (err == WEIR_OK)
-		err = parse_items(&c, NULL, 0, &items, &count);
+		err = weir_api_items(&c, NULL, 0, &items, &count);
 	if (err == WEIR_OK && st->window.kind != WEIR_WINDOW_NONE)
 		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_join_table: a window without an aggregate");
 	if (err == WEIR_OK && count != table->table_key_count)

@@ -11,8 +11,15 @@ enum { NODES_MAX = 10000, COLUMNS_MAX = 10000, WINDOWS_PER_RECORD_MAX = 100000 }
 /* Sums of two times and a duration stay far from overflow. */
 #define DURATION_MS_MAX (INT64_MAX / 16)
 
+struct deferred {
+	struct deferred *next;
+	void (*destroy)(void *ctx);
+	void *ctx;
+};
+
 struct weir_topology {
 	struct weir_mem m;
+	struct deferred *deferred;
 	struct weir_node **nodes;
 	uint32_t node_count;
 	uint32_t node_room;
@@ -35,10 +42,21 @@ void weir_topology_destroy(struct weir_topology *tp)
 {
 	if (tp == NULL)
 		return;
+	for (struct deferred *d = tp->deferred; d != NULL; d = d->next)
+		d->destroy(d->ctx);
 	weir_mem_fini(&tp->m);
 	weir_diag_destroy(tp->error);
 	free(tp->nodes);
 	free(tp);
+}
+
+void weir_topology_defer(struct weir_topology *tp, void (*destroy)(void *ctx), void *ctx)
+{
+	if (destroy == NULL)
+		return;
+	struct deferred *d = weir_mem_take(&tp->m, sizeof *d);
+	*d = (struct deferred){tp->deferred, destroy, ctx};
+	tp->deferred = d;
 }
 
 struct weir_mem *weir_topology_mem(struct weir_topology *tp)

@@ -113,6 +113,7 @@ struct weir_node {
 	const struct weir_expr *condition;
 	/* PROJECT: one per column */
 	const struct weir_expr *const *exprs;
+	bool rekeys; /* PROJECT: the next state takes its rows through an exchange, whatever their key */
 	/* WINDOW, AGGREGATE */
 	struct weir_window_spec window;
 	/* AGGREGATE: columns are keys, aggregates, then (windowed) window_start, window_end, window_time */
@@ -139,6 +140,8 @@ struct weir_mem *weir_topology_mem(struct weir_topology *tp);
 /* Keeps the first error: later calls are harmless and weir_topology_check returns it. Takes dg. */
 void weir_topology_fail(struct weir_topology *tp, struct weir_diag *dg);
 const struct weir_diag *weir_topology_error(const struct weir_topology *tp);
+/* Calls destroy(ctx) when tp is destroyed; destroy NULL: nothing. */
+void weir_topology_defer(struct weir_topology *tp, void (*destroy)(void *ctx), void *ctx);
 
 /* A scan of table def (borrowed: must live in the topology's memory). Columns: all of def's, in order; the rowtime
  * column has WEIR_ROLE_ROWTIME. Two nodes over one def share one scan. Never NULL. */

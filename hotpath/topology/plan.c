@@ -176,6 +176,7 @@ static enum weir_err branch_from(struct weir_planner *p, const struct weir_plan_
 						       .retracts = ld->to == WEIR_TO_STAGE &&
 								   p->stages[ld->target].stage.def.retracts,
 						       .table = ld->table,
+						       .rekeys = ld->rekeys,
 						       .reject_null_value = valued});
 }
 
@@ -306,6 +307,19 @@ static bool wants_retractions(const struct weir_planner *p, const struct weir_pl
 	return ld->to == WEIR_TO_STAGE && p->stages[ld->target].stage.def.retracts;
 }
 
+/* A filter above those that ld has met: it runs first, and what it does not find TRUE they never see. AND alone would
+ * show them rows that are NULL here, which can make them fail. */
+static enum weir_err filter_above(struct weir_planner *p, const struct weir_expr *condition, struct weir_plan_load *ld)
+{
+	if (ld->filter != NULL && !condition->type.not_null && condition->type.kind == WEIR_KIND_BOOLEAN) {
+		enum weir_err err = weir_expr_call(p->m, "IS TRUE", &condition, 1, &condition, p->dg);
+		if (err != WEIR_OK)
+			return err;
+	}
+	ld->filter = weir_expr_and(p->m, condition, ld->filter);
+	return WEIR_OK;
+}
+
 enum weir_err weir_planner_walk(struct weir_planner *p, const struct weir_node *node, struct weir_plan_load ld,
 				uint32_t depth)
 {
@@ -316,10 +330,13 @@ enum weir_err weir_planner_walk(struct weir_planner *p, const struct weir_node *
 	for (;; node = node->inputs[0]) {
 		switch (node->kind) {
 		case WEIR_NODE_FILTER:
-			ld.filter = weir_expr_and(p->m, node->condition, ld.filter);
+			err = filter_above(p, node->condition, &ld);
+			if (err != WEIR_OK)
+				return err;
 			continue;
 		case WEIR_NODE_PROJECT:
 			weir_planner_substitute(p, node->exprs, node->column_count, &ld);
+			ld.rekeys |= node->rekeys;
 			continue;
 		case WEIR_NODE_WINDOW:
 			err = window_columns(p, node, &ld);

@@ -150,6 +150,7 @@ struct weir_plan_branch {
 	bool reject_null_value;       /* a null value on a stream into a plain GROUP BY or a join */
 	uint32_t side;                /* into a JOIN: which one */
 	bool retracts;                /* rows come and go: the stage's op says which */
+	bool rekeys;                  /* its rows go through an exchange, whatever their key */
 	bool table;                   /* into a table (ROWS, a side of a JOIN): what the filter drops is deleted */
 	const struct weir_expr *time; /* from a JOIN into a stage: event time of the rows; NULL: their own timestamp */
 };

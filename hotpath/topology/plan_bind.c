@@ -95,6 +95,10 @@ bool weir_plan_keyed_alike(const struct weir_plan *pl, const struct weir_plan_st
 			*why = "fed by another state";
 			return false;
 		}
+		if (br->rekeys) {
+			*why = "asked for";
+			return false;
+		}
 		if (!direct_positions(pl, br, st->key_count, position, &count)) {
 			*why = "the source's key.fields are not all group columns";
 			return false;

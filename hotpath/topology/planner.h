@@ -46,7 +46,8 @@ struct weir_plan_load {
 	enum weir_branch_to to;
 	uint32_t target;
 	uint32_t side;
-	bool table; /* the walk is into a table */
+	bool table;  /* the walk is into a table */
+	bool rekeys; /* it has passed weir_repartition */
 };
 
 /* Room for one more element in an array that lives in m (old copies stay there: plans are small). */
