@@ -70,17 +70,6 @@ sql() {
 }
 source=order.placed
 bounded=", 'scan.bounded.mode' = 'latest-offset'"
-# A commit is answered before its markers stand in every partition: readers of committed records see the last of it a
-# moment later.
-settled() { # TOPIC: into $scratch/rows
-	for ((try = 0; try < 60; try++)); do
-		"$weir" dump -b "$b" "$1" >"$scratch/rows" 2>"$scratch/rows.said" || break
-		grep -q 'open transaction' "$scratch/rows.said" || return 0
-		sleep 0.5
-	done
-	cat "$scratch/rows.said"
-	return 1
-}
 exact_on() { # TOPIC EMIT
 	settled "$1" && "$check_revenue" --in "$in" --topic "$source" --window tumble --size 300000 --emit "$2" --by merchant_id \
 		<"$scratch/rows"

@@ -1,0 +1,280 @@
+#!/bin/bash
+# kafka_join.sh: joins and table aggregates from topics to topics on a real broker: interval joins (inner, left, full), AS
+# OF, stream with table, table with table, GROUP BY over a table; exact against join_check.py under every guarantee, killed
+# and restarted, and shared by instances that come, go and crash. Joins lose and double nothing: an unmatched row of a left
+# or full join is there exactly once for readers of committed records, and never beside its match.
+#   kafka_join.sh [--full] [--seed N] [--only SECTION]     --full: 40 kills a guarantee instead of 4, ten times the
+#                                        records; sections: calm kill tables shared; prints `ok NAME` or
+#                                        `not ok NAME` lines, or `skipped: why`
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/integration/lib
+
+kills=4
+records=8000
+seed=$$
+only=""
+while [ $# -gt 0 ]; do
+	case $1 in
+	--full) kills=40 records=200000 ;;
+	--only)
+		only=$2
+		shift
+		;;
+	--seed)
+		seed=$2
+		shift
+		;;
+	esac
+	shift
+done
+RANDOM=$seed
+echo "seed $seed"
+
+trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
+subject="joins on a broker"
+needs kcat jq python3
+fetch_kafka
+start_broker
+
+in=$scratch/in
+judge() { python3 tests/integration/join_check.py "$@"; }
+judge make "$in" "$seed" $records || exit 1
+partitions=4
+# produce TOPIC...: their records by Kafka's own partitioner, a piece of each in turn: they are read by their timestamps
+produce() {
+	local topic piece
+	for topic in "$@"; do
+		$kafka create "$scratch/broker" "$topic" $partitions >/dev/null 2>&1 || not_ok "making topic $topic"
+		split -n l/6 "$in/$topic" "$in/$topic."
+	done
+	for piece in a b c d e f; do
+		for topic in "$@"; do
+			kcat -b "$b" -P -t "$topic" -K '|' -Z -X topic.partitioner=murmur2_random -l "$in/$topic.a$piece" 2>"$scratch/said" ||
+				not_ok "producing $topic: $(cat "$scratch/said")"
+		done
+	done
+}
+produce orders payments sales products
+
+local=$scratch/local # whatever an instance keeps on the machine: where it runs, and its temporary folder
+run() { # SQL ARGUMENTS...: in the place of the shell it runs in
+	mkdir -p "$local" && cd "$local" && TMPDIR=$local exec "$weir" run "$1" -b "$b" "${@:2}"
+}
+bounded=", 'scan.bounded.mode' = 'latest-offset'"
+time="event_time AS TO_TIMESTAMP_LTZ(ts, 3), WATERMARK FOR event_time AS event_time - INTERVAL '5' SECOND"
+# source NAME COLUMNS TOPIC KEY: a stream of JSON with event times
+source_table() {
+	local key=", 'key.format' = 'raw', 'key.fields' = '$4'"
+	[ -n "$4" ] || key=""
+	echo "CREATE TABLE $1 ($2, ts BIGINT, $time) WITH ('connector' = 'kafka', 'topic' = '$3', 'format' = 'json'$key$bounded);"
+}
+# sink NAME COLUMNS TOPIC KEY
+sink_table() {
+	echo "CREATE TABLE $1 ($2) WITH ('connector' = 'kafka', 'topic' = '$3', 'format' = 'json', 'key.format' = 'raw', 'key.fields' = '$4');"
+}
+# upsert NAME COLUMNS TOPIC KEY
+upsert_table() {
+	echo "CREATE TABLE $1 ($4 STRING, $2, PRIMARY KEY ($4) NOT ENFORCED) WITH ('connector' = 'upsert-kafka', 'topic' = '$3', 'value.format' = 'json', 'key.format' = 'raw', 'value.fields-include' = 'EXCEPT_KEY'${5:-});"
+}
+
+# streams_sql APP: orders with payments, three ways, and sales with the products of their time
+streams_sql() {
+	local kind join where="p.event_time BETWEEN o.event_time AND o.event_time + INTERVAL '10' SECOND"
+	source_table orders "order_id STRING, customer STRING, amount BIGINT" orders order_id
+	source_table payments "payment_id STRING, order_id STRING, customer STRING" payments order_id
+	source_table sales "sale_id STRING, product_id STRING" sales product_id
+	echo "CREATE TABLE products (product_id STRING, version BIGINT, ts BIGINT, $time, PRIMARY KEY (product_id) NOT ENFORCED)
+		WITH ('connector' = 'upsert-kafka', 'topic' = 'products', 'value.format' = 'json', 'key.format' = 'raw'$bounded);"
+	for kind in inner left full; do
+		sink_table "paid_$kind" "order_id STRING, payment_id STRING, amount BIGINT" "$1-$kind" order_id
+		[ $kind = inner ] && join=JOIN || join="$kind JOIN"
+		echo "INSERT INTO paid_$kind SELECT o.order_id, p.payment_id, o.amount FROM orders o $join payments p
+			ON o.order_id = p.order_id AND $where;"
+	done
+	sink_table versioned "sale_id STRING, version BIGINT" "$1-asof" sale_id
+	echo "INSERT INTO versioned SELECT s.sale_id, p.version FROM sales s
+		LEFT JOIN products FOR SYSTEM_TIME AS OF s.event_time AS p ON s.product_id = p.product_id;"
+}
+streams_are() { # APP KEEP
+	local kind
+	for kind in inner left full asof; do
+		settled "$1-$kind"
+		if [ $kind = asof ]; then
+			fine "$name: $kind, $2" judge asof "$in" "$2" <"$scratch/rows"
+		else
+			fine "$name: $kind, $2" judge streams "$in" $kind "$2" <"$scratch/rows"
+		fi
+	done
+}
+# tables_sql APP: prices with stocks; members by region, which brings rows to another key's slot
+tables_sql() {
+	upsert_table prices "v BIGINT" prices k "$bounded"
+	upsert_table stocks "v BIGINT" stocks k "$bounded"
+	upsert_table offers "price BIGINT, stock BIGINT" "$1-tables" k
+	echo "INSERT INTO offers SELECT p.k, p.v, s.v FROM prices p LEFT JOIN stocks s ON p.k = s.k;"
+}
+groups_sql() {
+	upsert_table members "region STRING, points BIGINT" members member "$bounded"
+	upsert_table regions "members BIGINT, points BIGINT" "$1-groups" region
+	echo "INSERT INTO regions SELECT region, COUNT(*) AS members, SUM(points) AS points FROM members GROUP BY region;"
+}
+latest_sql() {
+	upsert_table users "name STRING" users user_id "$bounded"
+	echo "CREATE TABLE clicks (click_id STRING, user_id STRING) WITH ('connector' = 'kafka', 'topic' = 'clicks', 'format' = 'json',
+		'key.format' = 'raw', 'key.fields' = 'user_id'$bounded);"
+	sink_table known "click_id STRING, name STRING" "$1-latest" click_id
+	echo "INSERT INTO known SELECT c.click_id, u.name FROM clicks c LEFT JOIN users u ON c.user_id = u.user_id;"
+}
+wants() { [ -z "$only" ] || [ "$only" = "$1" ]; }
+keep_of() { # GUARANTEE: what a crash may do to its results
+	case $1 in
+	at_least_once) echo again ;;
+	exactly_once) echo exact ;;
+	at_most_once) echo missing ;;
+	esac
+}
+# to_the_end NAME APP ARGUMENTS...: runs the job until its input is consumed
+to_the_end() {
+	local what=$1 app=$2
+	shift 2
+	if timeout 300 "$weir" run "$scratch/$app.sql" -b "$b" "$@" 2>"$scratch/said"; then
+		ok "$what"
+	else
+		not_ok "$what: $(tail -n 3 "$scratch/said" | tr '\n' ' ')"
+	fi
+}
+# together FUNCTION ARGUMENT...: FUNCTION for each argument, all at once, each with a folder of its own
+together() {
+	local function=$1 argument
+	shift
+	for argument in "$@"; do
+		(
+			failures=0
+			scratch=$scratch/$argument
+			local=$scratch/local
+			mkdir -p "$scratch"
+			$function "$argument" >"$scratch.lines" 2>&1
+		) &
+	done
+	wait
+	for argument in "$@"; do
+		cat "$scratch/$argument.lines"
+		failures=$((failures + $(grep -c '^not ok' "$scratch/$argument.lines")))
+	done
+}
+# killed APP RATE ARGUMENTS...: runs and kills it, again and again; every other time nothing local is left. A member with
+# a name of its own takes over from what was killed at once.
+killed() {
+	local app=$1 rate=$2 k pid on=0
+	shift 2
+	for ((k = 0; k < kills; k++)); do
+		[ $((k % 2)) = 0 ] || rm -rf "$local"
+		(run "$scratch/$app.sql" -X group.instance.id=one -X commit.interval.ms=100 -X scan.rate="$rate" "$@" 2>"$scratch/said") &
+		pid=$!
+		sleep "$(awk -v r=$RANDOM 'BEGIN { printf "%.3f", 1.2 + r / 32768 }')"
+		kill -9 $pid 2>/dev/null
+		wait $pid 2>/dev/null
+		grep -q 'resuming at epoch' "$scratch/said" && on=$((on + 1))
+	done
+	if [ $on -ge $(((kills - 1) / 2)) ]; then ok "$name: killed $kills times"; else not_ok "$name: only $on of $kills killed runs had got on: $(tail -n 2 "$scratch/said")"; fi
+}
+# instances come, go and crash; the last one runs to the end
+instance() { # run as `instance ... &`: it becomes the command
+	exec "$weir" run "$scratch/$app.sql" -b "$b" -X processing.guarantee=exactly_once -X session.timeout.ms=6000 \
+		-X heartbeat.interval.ms=500 "$@" 2>"$scratch/shared.$BASHPID.said"
+}
+come_and_go() { # RATE ARGUMENTS...
+	local rate=$1 one two three k
+	shift
+	instance -X scan.rate="$rate" "$@" &
+	one=$!
+	sleep 2
+	instance -X scan.rate="$rate" "$@" &
+	two=$!
+	sleep 3
+	kill -TERM $one 2>/dev/null
+	wait $one
+	k=$?
+	if [ $k = 0 ]; then ok "$name: an instance leaves"; else not_ok "$name: SIGTERM ends an instance with $k: $(tail -n 3 "$scratch/shared.$one.said" | tr '\n' ' ')"; fi
+	instance -X scan.rate="$rate" "$@" &
+	three=$!
+	sleep 2
+	kill -9 $two 2>/dev/null
+	wait $two 2>/dev/null
+	instance "$@" &
+	one=$!
+	for ((k = 0; k < 1800; k++)); do
+		kill -0 $three 2>/dev/null || kill -0 $one 2>/dev/null || break
+		sleep 0.1
+	done
+	for k in $three $one; do
+		if kill -9 $k 2>/dev/null; then
+			not_ok "$name: an instance does not end: $(tail -n 3 "$scratch/shared.$k.said" | tr '\n' ' ')"
+		fi
+		wait $k 2>/dev/null
+	done
+	to_the_end "$name: nothing is left over" "$app" -X processing.guarantee=exactly_once "$@"
+}
+
+# ---- each guarantee, undisturbed ----
+calm_job() { # GUARANTEE
+	name="calm, $1" app=calm-$1
+	streams_sql "$app" >"$scratch/$app.sql"
+	to_the_end "$name: runs to the bound" "$app" -X "processing.guarantee=$1"
+	streams_are "$app" exact
+}
+if wants calm; then
+	together calm_job at_least_once exactly_once at_most_once
+fi
+
+# ---- kill -9 ----
+killed_job() { # GUARANTEE
+	name="killed, $1" app=kill-$1
+	streams_sql "$app" >"$scratch/$app.sql"
+	killed "$app" $((records * 3 / (kills + 1))) -X "processing.guarantee=$1"
+	to_the_end "$name: runs to the end" "$app" -X group.instance.id=one -X "processing.guarantee=$1"
+	streams_are "$app" "$(keep_of "$1")"
+}
+if wants kill; then
+	together killed_job at_least_once exactly_once at_most_once
+fi
+
+# ---- instances come, go and crash; killed with tables ----
+shared_job() {
+	name="shared" app=shared
+	{
+		streams_sql "$app"
+		tables_sql "$app"
+	} >"$scratch/$app.sql"
+	come_and_go $((records / 3))
+	streams_are "$app" exact
+	settled "$app-tables"
+	fine "$name: tables, exact" judge tables "$in" exact <"$scratch/rows"
+}
+table_job() { # KIND-GUARANTEE
+	local kind=${1%%-*} guarantee=${1#*-}
+	name="killed, $kind, $guarantee" app=$1
+	[ "$kind" = latest ] || ${kind}_sql "$app" >"$scratch/$app.sql"
+	killed "$app" $((records / (kills + 1))) -X "processing.guarantee=$guarantee"
+	to_the_end "$name: runs to the end" "$app" -X group.instance.id=one -X "processing.guarantee=$guarantee"
+	settled "$app-$kind"
+	fine "$name: $(keep_of "$guarantee")" judge "$kind" "$in" "$(keep_of "$guarantee")" <"$scratch/rows"
+}
+taken_job() { # KIND-GUARANTEE: the stream of clicks is empty still
+	latest_sql "$1" >"$scratch/$1.sql"
+	to_the_end "stream with table, ${1#*-}: takes the table" "$1" -X "processing.guarantee=${1#*-}"
+}
+if wants tables; then
+	produce users members prices stocks
+	$kafka create "$scratch/broker" clicks $partitions >/dev/null 2>&1
+	together taken_job latest-at_least_once latest-exactly_once
+	kcat -b "$b" -P -t clicks -K '|' -X topic.partitioner=murmur2_random -l "$in/clicks"
+	together table_job latest-at_least_once tables-at_least_once groups-at_least_once
+	together table_job latest-exactly_once tables-exactly_once groups-exactly_once
+fi
+if wants shared; then
+	wants tables || produce prices stocks
+	together shared_job shared
+fi
+[ "$failures" = 0 ]
