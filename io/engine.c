@@ -32,6 +32,8 @@ struct weir_engine {
 	_Atomic bool stop_asked; /* the same, for waits on brokers */
 	_Atomic bool pause_asked;
 	bool paused;        /* what the input was told last */
+	bool begun;         /* some assignment has been taken up */
+	int64_t alone_us;   /* when it was first seen that others hold partitions of a local exchange; 0: not yet */
 	_Atomic bool abort; /* threads of this session leave at once */
 	_Atomic bool snap_failed;
 	struct weir_diag *snap_diag; /* @writer snap, read after join */
@@ -524,14 +526,49 @@ static enum weir_err check_alone(const struct weir_core *co, bool *all, struct w
 		co->app, owned, co->plan->partition_count);
 }
 
-/* Waits until the group takes the assignment back. */
-static enum weir_err wait_revoked(struct weir_engine *en, struct weir_diag **dg)
+/* Waits until the group takes the assignment back, or until end_us. */
+static enum weir_err wait_revoked(struct weir_engine *en, int64_t end_us, struct weir_diag **dg)
 {
 	enum weir_kafka_group_state state = weir_kafka_input_state(en->core.input);
 	enum weir_err err = WEIR_OK;
-	while (err == WEIR_OK && state == WEIR_GROUP_ASSIGNED &&
+	while (err == WEIR_OK && state == WEIR_GROUP_ASSIGNED && now_us() < end_us &&
 	       !atomic_load_explicit(&en->stop_asked, memory_order_relaxed))
 		err = weir_kafka_input_serve(en->core.input, GROUP_SLEEP_MS, &state, dg);
+	return err;
+}
+
+/* A local exchange that is not given everything. Later on it waits for that. At first others may be this application's
+ * own past: members that crashed are in the group until their session ends, so that is waited for, and only then it is
+ * refused. */
+static enum weir_err wait_alone(struct weir_engine *en, bool *again, struct weir_diag **dg)
+{
+	int64_t end_us = INT64_MAX;
+	if (!en->begun) {
+		int64_t session_us = weir_kafka_input_session_ms(en->core.input) * 1000;
+		if (en->alone_us == 0) {
+			en->alone_us = now_us();
+			weir_core_log(
+				&en->core, 5,
+				"the group has other members: waiting up to %lld s for those that may have crashed",
+				(long long)(session_us / 1000000));
+		}
+		end_us = en->alone_us + session_us;
+		if (now_us() >= end_us)
+			return weir_diag_code(*dg);
+	} else {
+		weir_core_log(&en->core, 4, "%s", weir_diag_text(*dg));
+	}
+	struct weir_diag *why = *dg;
+	*dg = NULL;
+	enum weir_err err = wait_revoked(en, end_us, dg);
+	*again = err == WEIR_OK;
+	if (err == WEIR_OK && weir_kafka_input_state(en->core.input) == WEIR_GROUP_ASSIGNED &&
+	    !atomic_load_explicit(&en->stop_asked, memory_order_relaxed)) {
+		*again = false;
+		*dg = why;
+		return weir_diag_code(why);
+	}
+	weir_diag_destroy(why);
 	return err;
 }
 
@@ -568,19 +605,16 @@ static void forget_session(struct weir_engine *en)
 }
 
 /* One assignment: restore, run, commit, give back. *again: another will come. */
-static enum weir_err run_assignment(struct weir_engine *en, bool first, bool *again, struct weir_diag **dg)
+static enum weir_err run_assignment(struct weir_engine *en, bool *again, struct weir_diag **dg)
 {
 	struct weir_core *co = &en->core;
 	bool all;
 	*again = false;
 	enum weir_err err = check_alone(co, &all, dg);
-	if (err != WEIR_OK && first)
-		return err;
-	if (err != WEIR_OK) {
-		say_and_forget(en, "", dg);
-		*again = true;
-		return wait_revoked(en, dg);
-	}
+	if (err != WEIR_OK)
+		return wait_alone(en, again, dg);
+	bool first = !en->begun;
+	en->begun = true;
 	err = weir_core_begin(co, dg);
 	if (err == WEIR_OK && first)
 		say_resumed(co);
@@ -673,12 +707,12 @@ static enum weir_err run_group(struct weir_engine *en, struct weir_diag **dg)
 	if (err == WEIR_OK)
 		err = weir_kafka_input_join(en->core.input, dg);
 	bool again = true;
-	for (bool first = true; err == WEIR_OK && again; first = false) {
+	while (err == WEIR_OK && again) {
 		bool given;
 		err = wait_assigned(en, &given, dg);
 		if (err != WEIR_OK || !given)
 			break;
-		err = run_assignment(en, first, &again, dg);
+		err = run_assignment(en, &again, dg);
 	}
 	stop_standby(en);
 	return err;

@@ -377,12 +377,17 @@ static bool others_lag(const struct weir_kafka_input *in)
 	return false;
 }
 
-enum weir_err weir_kafka_input_await_others(struct weir_kafka_input *in, bool *again, struct weir_diag **dg)
+int64_t weir_kafka_input_session_ms(const struct weir_kafka_input *in)
 {
 	char text[16] = "";
 	size_t bytes = sizeof text;
 	(void)rd_kafka_conf_get(rd_kafka_conf(in->rk), "session.timeout.ms", text, &bytes);
-	int64_t end = weir_kafka_now_ms() + strtoll(text, NULL, 10) + OTHERS_MS;
+	return strtoll(text, NULL, 10) + OTHERS_MS;
+}
+
+enum weir_err weir_kafka_input_await_others(struct weir_kafka_input *in, bool *again, struct weir_diag **dg)
+{
+	int64_t end = weir_kafka_now_ms() + weir_kafka_input_session_ms(in);
 	bool mine = true;
 	for (uint32_t p = 0; p < in->part_count; p++)
 		mine = mine && in->parts[p].owned;

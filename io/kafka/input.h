@@ -91,6 +91,8 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_input_begin(struct weir_kafka_input *in
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_release(struct weir_kafka_input *in, struct weir_diag **dg);
 /* Leaves and subscribes again, after a commit that the group refused. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_rejoin(struct weir_kafka_input *in, struct weir_diag **dg);
+/* How long a member that crashed may stay in the group: its session, and some seconds for the group to notice. */
+int64_t weir_kafka_input_session_ms(const struct weir_kafka_input *in);
 /* After bounded input came to its end here, everything committed: partitions of a member that crashed come to us once
  * its session is over. Waits for that, for one session at most, and only while others' partitions are short of their
  * bounds. *again: the group gives out partitions anew (released already). */

@@ -261,6 +261,36 @@ table_job() { # KIND-GUARANTEE
 	settled "$app-$kind"
 	fine "$name: $(keep_of "$guarantee")" judge "$kind" "$in" "$(keep_of "$guarantee")" <"$scratch/rows"
 }
+# alone_job crashed | twin: a query that keeps all slots in one process, restarted while members that crashed are in its
+# group still; and started a second time
+alone_job() {
+	local pid k
+	name="one process, $1" app=alone-$1
+	groups_sql "$app" >"$scratch/$app.sql"
+	if [ "$1" = crashed ]; then
+		for ((k = 0; k < 4; k++)); do
+			(run "$scratch/$app.sql" -X session.timeout.ms=6000 2>"$scratch/said") &
+			pid=$!
+			sleep 0.8
+			kill -9 $pid 2>/dev/null
+			wait $pid 2>/dev/null
+		done
+		to_the_end "$name: waits for them to go" "$app"
+		settled "$app-groups"
+		fine "$name: again" judge groups "$in" again <"$scratch/rows"
+		return
+	fi
+	sed -i "s/$bounded//" "$scratch/$app.sql"
+	(run "$scratch/$app.sql" 2>"$scratch/said") &
+	pid=$!
+	sleep 3
+	expect "$name: is refused once it had the time to go" 78 'has other members.*re-keys within one process' \
+		timeout 60 "$weir" run "$scratch/$app.sql" -b "$b" -X session.timeout.ms=6000
+	kill -TERM $pid
+	wait $pid
+	k=$?
+	if [ $k = 0 ]; then ok "$name: the first one goes on"; else not_ok "$name: the first one ends with $k: $(tail -n 2 "$scratch/said")"; fi
+}
 taken_job() { # KIND-GUARANTEE: the stream of clicks is empty still
 	latest_sql "$1" >"$scratch/$1.sql"
 	to_the_end "stream with table, ${1#*-}: takes the table" "$1" -X "processing.guarantee=${1#*-}"
@@ -271,6 +301,7 @@ if wants tables; then
 	together taken_job latest-at_least_once latest-exactly_once
 	kcat -b "$b" -P -t clicks -K '|' -X topic.partitioner=murmur2_random -l "$in/clicks"
 	together table_job latest-at_least_once tables-at_least_once groups-at_least_once
+	together alone_job crashed twin
 	together table_job latest-exactly_once tables-exactly_once groups-exactly_once
 fi
 if wants shared; then
