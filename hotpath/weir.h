@@ -69,6 +69,7 @@ WEIR_API struct weir_stream *weir_repartition(struct weir_stream *st, const char
 /* Splits a stream: a record goes to the first branch whose expr is TRUE, in the order of the calls, and to the rest if
  * there is none. */
 WEIR_API struct weir_split *weir_split(struct weir_stream *st);
+/* The records for which expr is TRUE and that no earlier branch of sp has taken. */
 WEIR_API struct weir_stream *weir_branch(struct weir_split *sp, const char *expr);
 /* The records that no branch has taken, and no further branch takes: the last call on sp. */
 WEIR_API struct weir_stream *weir_branch_rest(struct weir_split *sp);
@@ -103,23 +104,30 @@ WEIR_API enum weir_err weir_print(struct weir_stream *st, const char *name);
 WEIR_API uint32_t weir_batch_count(const struct weir_batch *b);
 /* Their numbers, ascending, all below 1024: the index into every column. Other elements of a column mean nothing. */
 WEIR_API const uint16_t *weir_batch_rows(const struct weir_batch *b);
-/* In-column number `column` by type: BOOLEAN (0, 1); TINYINT to BIGINT, DATE (days), TIME (ms), TIMESTAMP and
- * TIMESTAMP_LTZ (units of their precision: ms for up to 3 digits, else us), DECIMAL of up to 18 digits (unscaled: 12.30
- * is 1230); FLOAT and DOUBLE. NULL where the column is of another type. Elements of NULLs are unspecified. */
+/* In-columns by type and number; NULL where the column is of another type. Elements of NULLs are unspecified. Here:
+ * BOOLEAN, 0 or 1. */
 WEIR_API const uint8_t *weir_batch_booleans(const struct weir_batch *b, uint32_t column);
+/* TINYINT to BIGINT, DATE (days), TIME (ms), TIMESTAMP and TIMESTAMP_LTZ (units of their precision: ms for up to 3
+ * digits, else us), and DECIMAL of up to 18 digits, unscaled: 12.30 is 1230. */
 WEIR_API const int64_t *weir_batch_integers(const struct weir_batch *b, uint32_t column);
+/* FLOAT and DOUBLE. */
 WEIR_API const double *weir_batch_doubles(const struct weir_batch *b, uint32_t column);
-/* CHAR, VARCHAR, STRING, BYTES; ARRAY, MAP and ROW as JSON. data NULL: NULL, or another type. */
+/* CHAR, VARCHAR, STRING, BYTES; ARRAY, MAP and ROW as JSON. data NULL: the value is NULL, or the type another one. */
 WEIR_API struct weir_slice weir_batch_string(const struct weir_batch *b, uint32_t column, uint32_t row);
+/* 1 where the in-column is NULL. */
 WEIR_API int weir_batch_is_null(const struct weir_batch *b, uint32_t column, uint32_t row);
-/* Result column number `result`, to be written at the numbers of weir_batch_rows, in the same units; what is not
- * written is 0, FALSE or ''. NULL where the result is of another type. A value that its type cannot hold refuses the
- * record. */
+/* Result columns by type and number, to be written at the numbers of weir_batch_rows; NULL where the result is of
+ * another type. What is not written is 0, FALSE or ''. A value that its type cannot hold refuses the record. Here:
+ * BOOLEAN. */
 WEIR_API uint8_t *weir_batch_put_booleans(struct weir_batch *b, uint32_t result);
+/* The types of weir_batch_integers, in the same units. */
 WEIR_API int64_t *weir_batch_put_integers(struct weir_batch *b, uint32_t result);
+/* FLOAT and DOUBLE. */
 WEIR_API double *weir_batch_put_doubles(struct weir_batch *b, uint32_t result);
+/* A string or BYTES; data is copied. */
 WEIR_API void weir_batch_put_string(struct weir_batch *b, uint32_t result, uint32_t row, const void *data,
 				    size_t bytes);
+/* NULL, of a result of any type. */
 WEIR_API void weir_batch_put_null(struct weir_batch *b, uint32_t result, uint32_t row);
 /* Refuses a record: it is counted as rejected (reason expr) and goes the way of errors.policy. `why` must live as long
  * as the topology. */
