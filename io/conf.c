@@ -177,6 +177,28 @@ struct weir_conf *weir_conf_create(void)
 	return calloc(1, sizeof(struct weir_conf));
 }
 
+static struct conf_value value_copy(const struct conf_value *v)
+{
+	struct conf_value c = *v;
+	c.text = v->text ? weir_xstrdup(v->text) : NULL;
+	c.place = v->place ? weir_xstrdup(v->place) : NULL;
+	return c;
+}
+
+struct weir_conf *weir_conf_copy(const struct weir_conf *cf)
+{
+	struct weir_conf *copy = weir_xcalloc(1, sizeof *copy);
+	for (size_t i = 0; i < DEFS; i++)
+		copy->values[i] = value_copy(&cf->values[i]);
+	copy->foreign = weir_xcalloc(cf->foreign_count + 1, sizeof *copy->foreign);
+	for (; copy->foreign_count < cf->foreign_count; copy->foreign_count++) {
+		const struct conf_foreign *f = &cf->foreign[copy->foreign_count];
+		copy->foreign[copy->foreign_count] =
+			(struct conf_foreign){.name = weir_xstrdup(f->name), .value = value_copy(&f->value)};
+	}
+	return copy;
+}
+
 void weir_conf_destroy(struct weir_conf *cf)
 {
 	if (cf == NULL)

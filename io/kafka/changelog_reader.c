@@ -10,8 +10,9 @@
 #include "hotpath/core/mem.h"
 #include "io/kafka/frames.h"
 #include "io/kafka/headers.h"
+#include "io/kafka/held.h"
 
-enum { ASK_MS = 2500, POLL_MS = 100, SAY_MS = 10000, SLOW_MS = 1000, KEPT_MS = 5000 };
+enum { ASK_MS = 2500, HELD_MS = 10000, POLL_MS = 100, SAY_MS = 10000, SLOW_MS = 1000, KEPT_MS = 5000 };
 
 typedef enum weir_err each_fn(void *ctx, const struct weir_record *r, struct weir_diag **dg);
 
@@ -312,12 +313,17 @@ static enum weir_err wait_longer(struct weir_changelog_reader *cr, int64_t open_
 	if (now - cr->said_ms < SAY_MS)
 		return WEIR_OK;
 	cr->said_ms = now;
-	if (held)
+	if (held) {
+		struct weir_kafka_spot spot = {
+			.topic = cr->topic, .partition = cr->partition, .eof = cr->eof, .suspect = true};
+		char who[WEIR_KAFKA_HELD_TEXT];
+		(void)weir_kafka_held_find(cr->conf.cf, &spot, 1, HELD_MS, cr->conf.stop);
+		weir_kafka_held_text(&spot.holder, who, sizeof who);
 		weir_kafka_client_say(cr->kc, 4,
-				      "topic %s, partition %u: waiting for an unfinished transaction, which holds back "
-				      "what follows offset %lld; the end is %lld",
-				      cr->topic, cr->partition, (long long)cr->eof, (long long)cr->high);
-	else if (now - cr->moved_ms >= SAY_MS)
+				      "topic %s, partition %u: waiting for %s, which holds back what follows offset "
+				      "%lld; the end is %lld",
+				      cr->topic, cr->partition, who, (long long)cr->eof, (long long)cr->high);
+	} else if (now - cr->moved_ms >= SAY_MS)
 		weir_kafka_client_say(cr->kc, 4, "still waiting for %s, to read topic %s, partition %u",
 				      weir_kafka_client_brokers(cr->kc), cr->topic, cr->partition);
 	return WEIR_OK;

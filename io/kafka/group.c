@@ -14,7 +14,9 @@ enum {
 	PROBE_MS = 200,
 	COMMITTED_TRY_MS = 2000,
 	DOUBT_MS = 10000,
-	OTHERS_MS = 5000
+	OTHERS_MS = 5000,
+	WATCH_MS = 10000,
+	HELD_SAY_MS = 60000
 };
 
 static bool stopped(const struct weir_kafka_input *in)
@@ -453,6 +455,41 @@ static enum weir_err check_topics(struct weir_kafka_input *in, struct weir_diag 
 	return WEIR_OK;
 }
 
+/* Committed records may end in front of somebody's open transaction: what has been at its end for a while is compared
+ * with the log's own end, and who holds it back is named when it was shorter twice. */
+static void check_held(struct weir_kafka_input *in, int64_t now)
+{
+	uint32_t n = 0;
+	if (in->read_uncommitted || in->state != WEIR_GROUP_RUNNING || in->paused || in->down_ms != 0 ||
+	    now - in->watched_ms < WATCH_MS)
+		return;
+	const struct weir_kafka_spot *last = weir_kafka_watch_result(in->watch, &n);
+	bool said = false;
+	for (uint32_t i = 0; last != NULL && i < n; i++) {
+		in->parts[last[i].tag].short_eof = last[i].is_shorter ? last[i].eof : -1;
+		said |= last[i].is_shorter && last[i].suspect;
+	}
+	if (said && now - in->watched_ms < HELD_SAY_MS)
+		return;
+	struct weir_kafka_spot *spot = weir_kafka_watch_room(in->watch, in->part_count);
+	if (spot == NULL)
+		return;
+	in->watched_ms = now;
+	n = 0;
+	for (uint32_t p = 0; p < in->part_count; p++) {
+		const struct weir_kafka_part *pt = &in->parts[p];
+		if (!pt->owned || pt->done || !pt->at_end || pt->told_hold || now - pt->end_ms < WATCH_MS)
+			continue;
+		spot[n++] = (struct weir_kafka_spot){.topic = in->topics[pt->topic].name,
+						     .partition = pt->number,
+						     .eof = pt->next,
+						     .tag = p,
+						     .suspect = pt->short_eof == pt->next};
+	}
+	if (n > 0)
+		weir_kafka_watch_begin(in->watch, n);
+}
+
 enum weir_err weir_kafka_group_check(struct weir_kafka_input *in, struct weir_diag **dg)
 {
 	int64_t now = weir_kafka_now_ms();
@@ -469,6 +506,7 @@ enum weir_err weir_kafka_group_check(struct weir_kafka_input *in, struct weir_di
 	if (in->state == WEIR_GROUP_REVOKED && rd_kafka_assignment_lost(in->rk))
 		in->state = WEIR_GROUP_LOST;
 	check_down(in, now);
+	check_held(in, now);
 	if (err == WEIR_OK && in->doubt_ms != 0 && now - in->doubt_ms >= DOUBT_MS)
 		err = check_topics(in, dg);
 	return err;

@@ -100,6 +100,7 @@ enum weir_err weir_kafka_input_open(struct weir_kafka_input **out, const struct 
 	in->broker_wait_ms = spec->broker_wait_ms;
 	in->stop = spec->stop;
 	in->state = WEIR_GROUP_JOINING;
+	in->watch = weir_kafka_watch_create(cf, lg);
 	in->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	set_streams(in, spec);
 	if (in->event_fd < 0)
@@ -125,6 +126,7 @@ void weir_kafka_input_close(struct weir_kafka_input *in)
 	if (in == NULL)
 		return;
 	weir_kafka_unit_fini(in);
+	weir_kafka_watch_destroy(in->watch);
 	in->closing = true;
 	if (in->queue != NULL) {
 		if (in->state != WEIR_GROUP_JOINING || in->unanswered)

@@ -55,7 +55,8 @@ enum weir_kafka_group_state {
 };
 
 struct weir_kafka_input;
-/* Connects, looks topics and partitions up (a missing one: WEIR_E_CONF naming table and topic), resolves bounds. */
+/* Connects, looks topics and partitions up (a missing one: WEIR_E_CONF naming table and
+ * topic), resolves bounds. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_open(struct weir_kafka_input **out, const struct weir_conf *cf,
 						    const struct weir_kafka_input_spec *spec,
 						    const struct weir_kafka_log *lg, struct weir_diag **dg);

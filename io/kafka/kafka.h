@@ -47,7 +47,7 @@ struct weir_kafka_read_spec {
 	bool in_order;    /* partition by partition (not with follow); else as they come */
 };
 struct weir_kafka_reader;
-/* Waits for a broker as one-shot verbs do. WEIR_E_CONF: no such topic or partition. */
+/* cf is borrowed until close. Waits for a broker as one-shot verbs do. WEIR_E_CONF: no such topic or partition. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_reader_open(struct weir_kafka_reader **out, const struct weir_conf *cf,
 						     const struct weir_kafka_read_spec *spec,
 						     const struct weir_kafka_log *lg, struct weir_diag **dg);

@@ -10,6 +10,7 @@
 
 #include "hotpath/core/mem.h"
 #include "io/kafka/client.h"
+#include "io/kafka/held.h"
 #include "io/kafka/input.h"
 
 enum {
@@ -41,6 +42,8 @@ struct weir_kafka_part {
 	uint64_t epoch;    /* out of its metadata; 0: none */
 	int64_t seek;      /* where begin starts; -1: as the startup mode says */
 	int64_t next;      /* offset behind what is queued */
+	int64_t end_ms;    /* since when at_end */
+	int64_t short_eof; /* the log was longer than this end of committed records when last compared; -1: was not */
 	int64_t last_ts;
 	bool first_given; /* first is a number that somebody wrote down */
 	bool owned;
@@ -102,6 +105,8 @@ struct weir_kafka_input {
 	bool paused;     /* on request */
 	bool held;       /* after a second of back-pressure, until there is room */
 	int64_t polled_ms, held_ms, checked_ms;
+	struct weir_kafka_watch *watch; /* of partitions at whose end somebody may have a transaction open */
+	int64_t watched_ms;
 	int64_t down_ms;  /* when a line about brokers that are gone was last due; 0: they are there */
 	int64_t doubt_ms; /* when a topic was first said not to be there; 0: none */
 

@@ -6,8 +6,9 @@
 #include "hotpath/core/mem.h"
 #include "io/kafka/client.h"
 #include "io/kafka/headers.h"
+#include "io/kafka/held.h"
 
-enum { POLL_RECORDS = 1000, OFFSETS_MS = 10000, DOWN_MS_MAX = WEIR_KAFKA_WAIT_MS };
+enum { POLL_RECORDS = 1000, HELD_MS = 3000, OFFSETS_MS = 10000, DOWN_MS_MAX = WEIR_KAFKA_WAIT_MS };
 
 struct part {
 	int64_t first; /* the range to read */
@@ -20,6 +21,7 @@ struct part {
 
 struct weir_kafka_reader {
 	struct weir_kafka_client *kc;
+	const struct weir_conf *cf; /* borrowed until close */
 	rd_kafka_queue_t *queue;
 	char *topic;
 	struct part *parts;
@@ -122,9 +124,12 @@ static void warn_held_back(struct weir_kafka_reader *rd, uint32_t p, int64_t off
 	if (rd->parts[p].warned)
 		return;
 	rd->parts[p].warned = true;
-	weir_kafka_client_say(rd->kc, 4,
-			      "%s, partition %u: an open transaction holds back what lies behind offset %lld",
-			      rd->topic, p, (long long)offset);
+	struct weir_kafka_spot spot = {.topic = rd->topic, .partition = p, .eof = offset, .suspect = true};
+	char who[WEIR_KAFKA_HELD_TEXT];
+	(void)weir_kafka_held_find(rd->cf, &spot, 1, HELD_MS, NULL);
+	weir_kafka_held_text(&spot.holder, who, sizeof who);
+	weir_kafka_client_say(rd->kc, 4, "%s, partition %u: %s holds back what follows offset %lld", rd->topic, p, who,
+			      (long long)offset);
 }
 
 static enum weir_err find_bounds(struct weir_kafka_reader *rd, const struct weir_conf *cf,
@@ -215,6 +220,7 @@ enum weir_err weir_kafka_reader_open(struct weir_kafka_reader **out, const struc
 		return err;
 	struct weir_kafka_reader *rd = weir_xcalloc(1, sizeof *rd);
 	rd->kc = kc;
+	rd->cf = cf;
 	rd->topic = weir_xstrdup(spec->topic);
 	rd->in_order = spec->in_order && !spec->follow;
 	rd->follow = spec->follow;

@@ -167,6 +167,7 @@ static enum weir_err find_partitions(struct weir_kafka_input *in, uint32_t scan,
 								       .bound = INT64_MAX,
 								       .committed = -1,
 								       .seek = -1,
+								       .short_eof = -1,
 								       .last_ts = -1};
 	return WEIR_OK;
 }

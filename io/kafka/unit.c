@@ -283,6 +283,8 @@ static void set_done(struct weir_kafka_input *in, struct weir_kafka_part *pt)
  * took. */
 static void at_end(struct weir_kafka_input *in, struct weir_kafka_part *pt, int64_t offset)
 {
+	if (!pt->at_end || offset > pt->next)
+		pt->end_ms = weir_kafka_now_ms();
 	pt->at_end = true;
 	advance(in, pt, offset);
 	if (offset >= pt->bound)

@@ -122,6 +122,9 @@ same "read_uncommitted reads them all" "$(done_of "$scratch/out")" 15
 "$produce" "$b" transactions none plain 23 3
 member g4 transactions bound=latest >"$scratch/out"
 same "an open transaction ends the bounded range" "$(done_of "$scratch/out")" 10
+# Somebody who reads on without an end stands there and names who it is, meanwhile (looked at below).
+timeout 300 "$input" "$b" held transactions $patient records=13 >"$scratch/held.out" 2>"$scratch/held.said" &
+held=$!
 
 # ---- offsets that are not there ----
 expect "an offset beyond the end" 1 'error -3 topic plain, partition 0 cannot be read from offset 900: it ends at 155' \
@@ -207,6 +210,11 @@ for i in $(seq 12); do
 	[ $code = 124 ] && not_ok "leaving while joining hangs"
 done
 ok "leaving while joining ends"
+
+# ---- the open transaction, ended by its coordinator after a minute ----
+wait $held 2>/dev/null
+same "who holds a live reader back is named" "$(grep -c 'transactions, partition 0: the unfinished transaction of open (producer .*time-out 60 s) holds back what follows offset 17' "$scratch/held.said" | awk '{ print ($1 >= 1) }')" 1
+same "and it goes on when that is over" "$(done_of "$scratch/held.out")" 13
 
 # ---- brokers that are not there ----
 timeout 240 "$input" 127.0.0.1:1 g plain wait.ms=700 >"$scratch/out" 2>&1

@@ -185,6 +185,29 @@ static void test_flink_settings_warn(void **state)
 	weir_conf_destroy(cf);
 }
 
+/* A copy holds what was set, and lives on by itself. */
+static void test_copy(void **state)
+{
+	(void)state;
+	struct weir_conf *cf = weir_conf_create();
+	const char *name, *value;
+	set(cf, "workers", "3");
+	set(cf, "fetch.min.bytes", "7");
+	set(cf, "client.rack", "a");
+	struct weir_conf *copy = weir_conf_copy(cf);
+	set(cf, "client.rack", "b");
+	weir_conf_destroy(cf);
+	assert_string_equal(weir_conf_get(copy, "workers"), "3");
+	assert_true(weir_conf_kafka(copy, 0, &name, &value));
+	assert_string_equal(name, "fetch.min.bytes");
+	assert_string_equal(value, "7");
+	assert_true(weir_conf_kafka(copy, 1, &name, &value));
+	assert_string_equal(value, "a");
+	assert_false(weir_conf_kafka(copy, 2, &name, &value));
+	set(copy, "client.id", "me");
+	weir_conf_destroy(copy);
+}
+
 static void test_origins(void **state)
 {
 	(void)state;
@@ -425,6 +448,7 @@ int main(void)
 		cmocka_unit_test(test_values_and_aliases),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_flink_settings_warn),
+		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_origins),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_durations_and_sizes),
