@@ -9,7 +9,7 @@
 #include "io/print.h"
 #include "io/recorded/recorded.h"
 
-enum { CORE_INPUTS = 64, CORE_FRAGMENTS = 8, CORE_BUNDLES = 24, NOTE_LINES = 10, NOTE_PERIOD_US = 60000000 };
+enum { CORE_INPUTS = 16, CORE_FRAGMENTS = 8, CORE_BUNDLES = 24, NOTE_LINES = 10, NOTE_PERIOD_US = 60000000 };
 
 void weir_core_log(const struct weir_core *co, int level, const char *fmt, ...)
 {

@@ -7,7 +7,7 @@
 enum {
 	FEED_BATCH_BYTES_MAX = 1 << 20, /* a batch of large records is cut here; fixed: it decides output bytes */
 	FEED_LOOK_MS = 250,
-	FEED_LIVE_DIRTY_MAX = 8 << 20, /* live: what an epoch may have to write */
+	FEED_LIVE_DIRTY_MAX = 8 << 20, /* live: what an epoch may have to write, and what uncommitted ones may hold */
 	FEED_STATE_MARGIN = 24 << 20   /* what state may still grow by until the next order point */
 };
 
@@ -78,6 +78,7 @@ struct weir_feed {
 	bool memory_stop;
 	uint32_t points_out;
 	uint32_t barriers_out;
+	uint64_t dirty_out;  /* what barriers_out have to write, about */
 	bool full;           /* the last step found no room in a worker's ring */
 	uint64_t point_cost; /* what a recent order point held in bundles: reserved for the next */
 	uint64_t memory;     /* of units held */
@@ -196,6 +197,7 @@ static bool take_back(struct weir_feed *fd)
 	while ((pt = weir_ring_pop(weir_snapshot_back(fd->cf.snapshot)))) {
 		fd->points_out--;
 		fd->barriers_out -= pt->barrier;
+		fd->dirty_out -= pt->dirty;
 		fd->point_cost = pt->cost > fd->point_cost / 4 * 3 ? pt->cost : fd->point_cost / 4 * 3;
 		fd->free_point[fd->free_point_count++] = pt;
 		any = true;
@@ -239,15 +241,37 @@ static void send_event(struct weir_feed *fd, uint32_t part, enum weir_event even
 	fd->sent_to = 0;
 }
 
+/* What the next barrier has to write, as of the last order point that workers are through. *grown: by how much the way
+ * to it made that more. */
+static uint64_t dirty_bytes(const struct weir_feed *fd, uint64_t *grown)
+{
+	uint64_t bytes = 0;
+	*grown = 0;
+	for (uint32_t w = 0; w < fd->cf.worker_count; w++) {
+		bytes += atomic_load_explicit(&fd->cf.workers[w]->dirty_bytes, memory_order_relaxed);
+		*grown += atomic_load_explicit(&fd->cf.workers[w]->dirty_grown, memory_order_relaxed);
+	}
+	return bytes;
+}
+
+/* Whether another epoch may be on its way out. Live, a large one is alone. */
+static bool epochs_full(const struct weir_feed *fd, uint64_t dirty)
+{
+	return fd->barriers_out >= fd->cf.epochs_in_flight ||
+	       (fd->cf.live && fd->barriers_out > 0 && fd->dirty_out + dirty > FEED_LIVE_DIRTY_MAX);
+}
+
 /* Makes an order point here. False: no point object is free, or too many epochs are uncommitted. */
 static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close_all, int64_t advance)
 {
-	if (fd->free_point_count == 0 || (barrier && fd->barriers_out >= fd->cf.epochs_in_flight))
+	uint64_t grown, dirty = dirty_bytes(fd, &grown) + grown;
+	if (fd->free_point_count == 0 || (barrier && epochs_full(fd, dirty)))
 		return false;
 	struct weir_point *pt = fd->free_point[--fd->free_point_count];
 	pt->seq = fd->seq++;
 	pt->cost = 0;
 	pt->barrier = barrier;
+	pt->dirty = barrier ? dirty : 0;
 	pt->last = last;
 	pt->epoch = barrier ? ++fd->epoch : 0;
 	pt->records = fd->cf.records + fd->records;
@@ -266,6 +290,7 @@ static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close
 	weir_park_wake(weir_snapshot_park(fd->cf.snapshot));
 	fd->points_out++;
 	fd->barriers_out += barrier;
+	fd->dirty_out += pt->dirty;
 	fd->point_records = 0;
 	fd->point_bytes = 0;
 	fd->emit_us = fd->cf.now_us();
@@ -486,12 +511,11 @@ static bool commit_due(const struct weir_feed *fd)
 		return true;
 	/* Earlier when memory is short: an epoch's deltas and images are in flight all at once, on brokers in the
 	 * producer's queue and for a second try, too. No output byte depends on it. */
-	uint64_t dirty = 0, most = fd->cf.memory_max / 64;
-	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
-		dirty += atomic_load_explicit(&fd->cf.workers[w]->dirty_bytes, memory_order_relaxed);
+	uint64_t grown, dirty = dirty_bytes(fd, &grown), most = fd->cf.memory_max / 64;
 	if (fd->cf.live && most > FEED_LIVE_DIRTY_MAX)
 		most = FEED_LIVE_DIRTY_MAX;
-	if (dirty > most)
+	/* Live, as much may have come since, and may come until the next order point, which would be too late. */
+	if (dirty + (fd->cf.live ? 2 * grown : 0) > most)
 		return true;
 	return !fd->cf.live && fd->cf.commit_records > 0 && fd->commit_records >= fd->cf.commit_records;
 }

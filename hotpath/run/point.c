@@ -352,26 +352,35 @@ static struct weir_counters counters_sum(const struct weir_counters *a, const st
 	return sum;
 }
 
+static uint64_t slots_dirty(const struct weir_worker *w)
+{
+	uint64_t bytes = 0;
+	for (uint32_t s = 0; s < w->cf.plan->stage_count; s++)
+		for (uint32_t k = 0; k < w->cf.plan->stages[s].slot_count; k++)
+			bytes += w->slots[s][k] ? weir_slot_dirty_bytes(w->slots[s][k]) : 0;
+	return bytes;
+}
+
 static void point_finish(struct weir_worker *w, struct weir_bundle *b, struct weir_input *in)
 {
 	struct weir_worker_state *st = w->st;
 	const struct weir_plan *pl = w->cf.plan;
 	b->seq = in->seq;
-	if (in->barrier)
+	uint64_t dirty = slots_dirty(w), before = atomic_load_explicit(&w->dirty_bytes, memory_order_relaxed);
+	atomic_store_explicit(&w->dirty_grown, dirty > before ? dirty - before : 0, memory_order_relaxed);
+	if (in->barrier) {
 		barrier(w, b, in->epoch);
+		dirty = slots_dirty(w);
+	}
+	atomic_store_explicit(&w->dirty_bytes, dirty, memory_order_relaxed);
 	for (uint32_t p = 0; p < pl->partition_count; p++)
 		b->part_time[p] = weir_times_part(w->times, p),
 		b->part_flags[p] = (uint8_t)weir_times_part_flags(w->times, p);
 	b->counters = counters_sum(&st->pending[st->pending_at].decoded, &st->applied_counts);
 	b->state_entries = 0;
-	uint64_t dirty = 0;
 	for (uint32_t s = 0; s < pl->stage_count; s++)
 		for (uint32_t k = 0; k < pl->stages[s].slot_count; k++)
 			b->state_entries += w->slots[s][k] ? weir_slot_entries(w->slots[s][k]) : 0;
-	for (uint32_t s = 0; s < pl->stage_count; s++)
-		for (uint32_t k = 0; k < pl->stages[s].slot_count; k++)
-			dirty += w->slots[s][k] ? weir_slot_dirty_bytes(w->slots[s][k]) : 0;
-	atomic_store_explicit(&w->dirty_bytes, dirty, memory_order_relaxed);
 	b->state_bytes = weir_arena_bytes(w->arena);
 	atomic_store_explicit(&w->state_bytes, b->state_bytes, memory_order_relaxed);
 	atomic_fetch_add_explicit(&w->bundle_bytes, b->results.capacity + b->deltas.capacity, memory_order_relaxed);

@@ -230,6 +230,7 @@ struct weir_point {
 	bool last;
 	uint64_t records; /* read over the application's life */
 	uint64_t bytes;
+	uint64_t dirty;  /* a barrier: about how many bytes of state had changed */
 	uint64_t cost;   /* set by snap: bytes that its bundles held */
 	int64_t *offset; /* per global partition: next offset to read */
 	bool *moved;     /* offset changed since the last barrier */

@@ -56,10 +56,11 @@ struct weir_worker {
 	_Atomic uint64_t bundle_bytes;   /* @writer worker @reader io: results and deltas of bundles not yet written */
 	_Atomic uint64_t building_bytes; /* @writer worker @reader io: results of the bundle that is being filled */
 	_Atomic uint64_t dirty_bytes;    /* @writer worker @reader io: what the next barrier has to write, about */
-	_Atomic bool *part_ended;        /* @writer worker @reader io: per partition of a repartition topic: all that
-					    feeds it is at its bound, and read */
-	_Atomic bool done;               /* the last order point has been handed over and come back */
-	struct weir_worker_state *st;    /* the rest: worker.c */
+	_Atomic uint64_t dirty_grown; /* @writer worker @reader io: by how much that grew up to the last order point */
+	_Atomic bool *part_ended;     /* @writer worker @reader io: per partition of a repartition topic: all that
+					 feeds it is at its bound, and read */
+	_Atomic bool done;            /* the last order point has been handed over and come back */
+	struct weir_worker_state *st; /* the rest: worker.c */
 };
 
 /* @thread init */
