@@ -260,9 +260,58 @@ static void text_sink(struct explain *ex, uint32_t sink)
 	}
 }
 
+/* ---- where rows are re-keyed ---- */
+
+static const struct weir_plan_stage *stage_of(const struct explain *ex, const struct weir_node *n)
+{
+	for (uint32_t s = 0; n->state_name != NULL && s < ex->pl->stage_count; s++)
+		if (strcmp(ex->pl->stages[s].name, n->state_name) == 0)
+			return &ex->pl->stages[s];
+	return NULL;
+}
+
+/* Whether rows of input k of node n, whose stage is st, must be moved. */
+static bool input_moves(const struct explain *ex, const struct weir_node *n, const struct weir_plan_stage *st,
+			uint32_t k)
+{
+	for (uint32_t i = 0; i < st->input_count; i++)
+		if ((n->input_count == 1 || ex->pl->branches[st->inputs[i]].side == k) &&
+		    weir_plan_input_moves(ex->pl, st, i))
+			return true;
+	return false;
+}
+
+/* Topologies cut where a repartition topic is, or would be if instances shared the work. Names live in pl->mem. */
+static void topology_text(struct explain *ex)
+{
+	static const char *const sides[] = {"-left", "-right"};
+	struct weir_mem *m = ex->pl->mem;
+	uint32_t count = 0, room = 1;
+	for (uint32_t i = 0; i < weir_topology_node_count(ex->tp); i++)
+		room += weir_topology_node(ex->tp, i)->input_count;
+	struct weir_cut *cuts = weir_xcalloc(room, sizeof *cuts);
+	for (uint32_t i = 0; i < weir_topology_node_count(ex->tp); i++) {
+		const struct weir_node *n = weir_topology_node(ex->tp, i);
+		const struct weir_plan_stage *st = stage_of(ex, n);
+		for (uint32_t k = 0; st != NULL && k < n->input_count; k++) {
+			const char *side = n->input_count == 2 ? sides[k] : "";
+			if (!input_moves(ex, n, st, k))
+				continue;
+			cuts[count++] =
+				(struct weir_cut){i, k, weir_mem_printf(m, "%s%s-repartition", st->name, side),
+						  weir_mem_printf(m, "%s-%s%s-repartition", ex->app, st->name, side)};
+		}
+	}
+	weir_topology_put_text(ex->tp, cuts, count, &ex->out);
+	if (count != 0 && ex->pl->repartition_count == 0)
+		weir_buf_puts(&ex->out, "Rows of the repartition topics above move in memory: they are written with "
+					"exchange=topic (those of joins not yet).\n\n");
+	free(cuts);
+}
+
 static void explain_text(struct explain *ex)
 {
-	weir_topology_put_text(ex->tp, &ex->out);
+	topology_text(ex);
 	const struct weir_settings *st = &ex->settings;
 	weir_buf_printf(&ex->out, "Plan: application %s, %s, %u worker%s\n  Memory: memory.max ", ex->app,
 			guarantees[st->guarantee], st->workers, st->workers == 1 ? "" : "s");

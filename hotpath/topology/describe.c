@@ -158,27 +158,50 @@ static const char *sink_topic(const struct weir_node *n)
 
 /* ---- Kafka Streams' text ---- */
 
-/* Names separated by ", ": the nodes that n feeds, or "none". */
-static void put_successors(const struct weir_topology *tp, const struct weir_node *n, struct weir_buf *out)
+/* The text that is being written. */
+struct text {
+	const struct weir_topology *tp;
+	const struct weir_cut *cuts;
+	uint32_t cut_count;
+	struct weir_buf *out;
+};
+
+static const struct weir_cut *cut_at(const struct text *tx, const struct weir_node *n, uint32_t input)
 {
-	size_t from = out->bytes;
-	for (uint32_t i = n->id + 1; i < weir_topology_node_count(tp); i++) {
-		const struct weir_node *to = weir_topology_node(tp, i);
-		for (uint32_t k = 0; k < to->input_count; k++) {
-			if (to->inputs[k] == n) {
-				weir_buf_printf(out, "%s%s", out->bytes == from ? "" : ", ", to->name);
-				break;
-			}
-		}
-	}
-	if (out->bytes == from)
-		weir_buf_puts(out, "none");
+	for (uint32_t i = 0; i < tx->cut_count; i++)
+		if (tx->cuts[i].node == n->id && tx->cuts[i].input == input)
+			return &tx->cuts[i];
+	return NULL;
 }
 
-static void put_predecessors(const struct weir_node *n, struct weir_buf *out)
+/* Names separated by ", ": the nodes that n feeds, or "none". */
+static void put_successors(const struct text *tx, const struct weir_node *n)
 {
-	for (uint32_t k = 0; k < n->input_count; k++)
-		weir_buf_printf(out, "%s%s", k == 0 ? "" : ", ", n->inputs[k]->name);
+	size_t from = tx->out->bytes;
+	for (uint32_t i = n->id + 1; i < weir_topology_node_count(tx->tp); i++) {
+		const struct weir_node *to = weir_topology_node(tx->tp, i);
+		const char *last = "";
+		for (uint32_t k = 0; k < to->input_count; k++) {
+			const struct weir_cut *cut = to->inputs[k] == n ? cut_at(tx, to, k) : NULL;
+			const char *name = cut != NULL ? cut->name : to->name;
+			if (to->inputs[k] != n || strcmp(name, last) == 0)
+				continue;
+			weir_buf_printf(tx->out, "%s%s%s", tx->out->bytes == from ? "" : ", ", name,
+					cut != NULL ? "-sink" : "");
+			last = name;
+		}
+	}
+	if (tx->out->bytes == from)
+		weir_buf_puts(tx->out, "none");
+}
+
+static void put_predecessors(const struct text *tx, const struct weir_node *n)
+{
+	for (uint32_t k = 0; k < n->input_count; k++) {
+		const struct weir_cut *cut = cut_at(tx, n, k);
+		weir_buf_printf(tx->out, "%s%s%s", k == 0 ? "" : ", ", cut != NULL ? cut->name : n->inputs[k]->name,
+				cut != NULL ? "-source" : "");
+	}
 }
 
 static void put_topics(const char *topics, struct weir_buf *out)
@@ -191,32 +214,57 @@ static void put_topics(const char *topics, struct weir_buf *out)
 	}
 }
 
-static void put_node(const struct weir_topology *tp, const struct weir_node *n, struct weir_buf *out)
+/* The sources of the repartition topics that n reads. */
+static void put_cut_sources(const struct text *tx, const struct weir_node *n)
 {
+	for (uint32_t k = 0; k < n->input_count; k++) {
+		const struct weir_cut *cut = cut_at(tx, n, k);
+		if (cut != NULL)
+			weir_buf_printf(tx->out, "    Source: %s-source (topics: [%s])\n      --> %s\n", cut->name,
+					cut->topic, n->name);
+	}
+}
+
+/* The sinks of the repartition topics that n writes. */
+static void put_cut_sinks(const struct text *tx, const struct weir_node *n)
+{
+	for (uint32_t i = 0; i < tx->cut_count; i++) {
+		const struct weir_cut *cut = &tx->cuts[i];
+		if (weir_topology_node(tx->tp, cut->node)->inputs[cut->input] == n)
+			weir_buf_printf(tx->out, "    Sink: %s-sink (topic: %s)\n      <-- %s\n", cut->name, cut->topic,
+					n->name);
+	}
+}
+
+static void put_node(const struct text *tx, const struct weir_node *n)
+{
+	struct weir_buf *out = tx->out;
+	put_cut_sources(tx, n);
 	switch (n->kind) {
 	case WEIR_NODE_SOURCE: {
 		bool pattern = n->table->options.topic_pattern != NULL;
 		weir_buf_printf(out, "    Source: %s (topics: %s", n->name, pattern ? "" : "[");
 		put_topics(weir_table_topic(n->table), out);
 		weir_buf_printf(out, "%s)\n      --> ", pattern ? "" : "]");
-		put_successors(tp, n, out);
+		put_successors(tx, n);
 		weir_buf_puts(out, "\n");
-		return;
+		break;
 	}
 	case WEIR_NODE_SINK:
 		weir_buf_printf(out, "    Sink: %s (topic: %s)\n      <-- ", n->name, sink_topic(n));
-		put_predecessors(n, out);
+		put_predecessors(tx, n);
 		weir_buf_puts(out, "\n");
-		return;
+		break;
 	default:
 		weir_buf_printf(out, "    Processor: %s (stores: [%s])\n      --> ", n->name,
 				n->state_name != NULL ? n->state_name : "");
-		put_successors(tp, n, out);
+		put_successors(tx, n);
 		weir_buf_puts(out, "\n      <-- ");
-		put_predecessors(n, out);
+		put_predecessors(tx, n);
 		weir_buf_puts(out, "\n");
-		return;
+		break;
 	}
+	put_cut_sinks(tx, n);
 }
 
 static uint32_t root_of(uint32_t *parent, uint32_t i)
@@ -228,8 +276,10 @@ static uint32_t root_of(uint32_t *parent, uint32_t i)
 	return i;
 }
 
-void weir_topology_put_text(const struct weir_topology *tp, struct weir_buf *out)
+void weir_topology_put_text(const struct weir_topology *tp, const struct weir_cut *cuts, uint32_t cut_count,
+			    struct weir_buf *out)
 {
+	struct text tx = {tp, cuts, cut_count, out};
 	uint32_t count = weir_topology_node_count(tp), part = 0;
 	uint32_t *parent = weir_xcalloc(count + 1, sizeof *parent);
 	for (uint32_t i = 0; i < count; i++) {
@@ -238,7 +288,8 @@ void weir_topology_put_text(const struct weir_topology *tp, struct weir_buf *out
 		for (uint32_t k = 0; k < n->input_count;
 		     k++) { /* the smaller number is the root: parts in order of creation */
 			uint32_t a = root_of(parent, i), b = root_of(parent, n->inputs[k]->id);
-			parent[a > b ? a : b] = a > b ? b : a;
+			if (cut_at(&tx, n, k) == NULL)
+				parent[a > b ? a : b] = a > b ? b : a;
 		}
 	}
 	weir_buf_puts(out, "Topologies:\n ");
@@ -248,7 +299,7 @@ void weir_topology_put_text(const struct weir_topology *tp, struct weir_buf *out
 		weir_buf_printf(out, "  Sub-topology: %u\n", part++);
 		for (uint32_t i = root; i < count; i++) {
 			if (root_of(parent, i) == root)
-				put_node(tp, weir_topology_node(tp, i), out);
+				put_node(&tx, weir_topology_node(tp, i));
 		}
 		weir_buf_puts(out, "\n");
 	}
@@ -410,7 +461,7 @@ char *weir_topology_describe(const struct weir_topology *tp, enum weir_describe 
 		if (error != NULL)
 			weir_buf_printf(&b, "%s\n", weir_diag_report(error));
 		else
-			weir_topology_put_text(tp, &b);
+			weir_topology_put_text(tp, NULL, 0, &b);
 		break;
 	}
 	weir_buf_put_byte(&b, 0);

@@ -19,8 +19,17 @@ void weir_join_put(struct weir_buf *out, const struct weir_node *n);
 const char *weir_node_kind_name(enum weir_node_kind kind);
 /* The topic that a table is: its topic or pattern, else its path, else its name. */
 const char *weir_table_topic(const struct weir_table_def *def);
-/* Kafka Streams' text and the nodes as the members of a JSON object ("nodes":[...]), of a topology without an error. */
-void weir_topology_put_text(const struct weir_topology *tp, struct weir_buf *out);
+/* Where rows are re-keyed: what input number `input` of a node hands on comes through a repartition topic. */
+struct weir_cut {
+	uint32_t node; /* id */
+	uint32_t input;
+	const char *name; /* of the sink and source, which get -sink and -source behind it */
+	const char *topic;
+};
+/* Kafka Streams' text, cut into sub-topologies at cuts, and the nodes as the members of a JSON object ("nodes":[...]),
+ * of a topology without an error. */
+void weir_topology_put_text(const struct weir_topology *tp, const struct weir_cut *cuts, uint32_t cut_count,
+			    struct weir_buf *out);
 void weir_topology_put_json(const struct weir_topology *tp, struct weir_buf *out);
 
 #endif

@@ -109,6 +109,97 @@ static void test_json(void **state)
 	weir_free(text);
 }
 
+static char *explained(struct weir_topology *tp, const char *exchange)
+{
+	struct weir_conf *cf = conf();
+	struct weir_diag *dg = NULL;
+	char *text = NULL;
+	assert_int_equal(weir_conf_set(cf, "exchange", exchange, NULL), WEIR_OK);
+	if (weir_engine_explain(tp, cf, WEIR_DESCRIBE_TEXT, &text, &dg) != WEIR_OK)
+		fail_msg("%s", weir_diag_report(dg));
+	weir_conf_destroy(cf);
+	weir_topology_destroy(tp);
+	return text;
+}
+
+static struct weir_stream *keyed(struct weir_topology *tp, const char *name, const char *key)
+{
+	char options[120];
+	(void)snprintf(options, sizeof options, "topic=%s format=json key.format=raw key.fields=%s", name, key);
+	return weir_event_time(weir_source(tp, name, "id STRING, city STRING, ts BIGINT", options), "ts", 0);
+}
+
+/* A stream that is keyed by something else moves to the table; the table stays where it is. */
+static void test_one_side_moves(void **state)
+{
+	(void)state;
+	struct weir_topology *tp = weir_topology_create();
+	struct weir_table *cities = weir_table(tp, "cities", "city STRING, land STRING", "city", "topic=c format=json");
+	struct weir_stream *st = weir_join_table(keyed(tp, "people", "id"), cities, "home", "city", WEIR_JOIN_LEFT);
+	(void)weir_print(weir_select(st, "id, land"), "out");
+	char *text = explained(tp, "auto");
+	has(text, "Topologies:\n"
+		  "   Sub-topology: 0\n"
+		  "    Source: people (topics: [people])\n"
+		  "      --> home-left-repartition-sink\n"
+		  "    Sink: home-left-repartition-sink (topic: app-home-left-repartition)\n"
+		  "      <-- people\n\n"
+		  "  Sub-topology: 1\n"
+		  "    Source: cities (topics: [c])\n"
+		  "      --> home\n"
+		  "    Source: home-left-repartition-source (topics: [app-home-left-repartition])\n"
+		  "      --> home\n"
+		  "    Processor: home (stores: [home])\n"
+		  "      --> project-1\n"
+		  "      <-- home-left-repartition-source, cities\n");
+	has(text, "move in memory");
+	weir_free(text);
+}
+
+/* Two streams with one key, one of which is keyed by it: the other moves. Nothing does where both are, unless it is
+ * asked for, whatever exchange says; two windows: the second one's rows do. */
+static void test_what_moves(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *left, *right, *exchange;
+		bool asked;
+		uint32_t parts;
+	} cases[] = {
+		{"id", "id", "auto", false, 1},   {"id", "id", "local", false, 1},    {"id", "city", "auto", false, 2},
+		{"city", "id", "auto", false, 2}, {"city", "city", "auto", false, 3}, {"id", "id", "auto", true, 2},
+	};
+	for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
+		struct weir_topology *tp = weir_topology_create();
+		struct weir_stream *l = weir_filter(keyed(tp, "a", cases[i].left), "ts > 0");
+		struct weir_stream *r = weir_select(keyed(tp, "b", cases[i].right), "id, ts + 1 AS later");
+		l = cases[i].asked ? weir_repartition(l, "id") : weir_key_by(l, "id");
+		l = weir_join_within(l, weir_key_by(r, "id"), "pairs", WEIR_JOIN_INNER, 0, 1000);
+		(void)weir_print(l, "out");
+		char *text = explained(tp, cases[i].exchange);
+		char part[40];
+		(void)snprintf(part, sizeof part, "Sub-topology: %u\n", cases[i].parts - 1);
+		has(text, part);
+		(void)snprintf(part, sizeof part, "Sub-topology: %u\n", cases[i].parts);
+		assert_null(strstr(text, part));
+		assert_int_equal(strstr(text, "pairs-left-repartition") != NULL,
+				 cases[i].asked || strcmp(cases[i].left, "city") == 0);
+		assert_int_equal(strstr(text, "pairs-right-repartition") != NULL, strcmp(cases[i].right, "city") == 0);
+		weir_free(text);
+	}
+	struct weir_topology *tp = weir_topology_create();
+	struct weir_stream *st = weir_tumble(weir_key_by(keyed(tp, "a", "id"), "id"), 1000);
+	st = weir_aggregate(st, "first", "id, window_end, COUNT(*) AS n");
+	st = weir_aggregate(weir_tumble(weir_key_by(st, "id"), 5000), "second", "id, SUM(n) AS n");
+	(void)weir_sink(st, "out", "topic=out format=json");
+	char *text = explained(tp, "topic");
+	has(text, "    Sink: second-repartition-sink (topic: app-second-repartition)\n");
+	has(text, "    Source: second-repartition-source (topics: [app-second-repartition])\n      --> second\n");
+	assert_null(strstr(text, "first-repartition"));
+	assert_null(strstr(text, "move in memory"));
+	weir_free(text);
+}
+
 static void test_broken(void **state)
 {
 	(void)state;
@@ -127,10 +218,8 @@ static void test_broken(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_dot),
-		cmocka_unit_test(test_json),
-		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_text),           cmocka_unit_test(test_dot),        cmocka_unit_test(test_json),
+		cmocka_unit_test(test_one_side_moves), cmocka_unit_test(test_what_moves), cmocka_unit_test(test_broken),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
