@@ -1,5 +1,6 @@
 /* restore.c: the changelog read back (restore.h). @thread init
  *
+ * Slots that are kept from an assignment before only need what their marker says of times and offsets. Others:
  * Two passes over each committed partition: the first finds the newest marker and the schema, the second hands packs
  * and page images to their slots; a slot must know its live windows before the first body. */
 #include "checkpoint/restore.h"
@@ -21,6 +22,7 @@ struct pass {
 	uint64_t sum; /* of the frames of the marker's epoch */
 	uint32_t count;
 	bool stateless;
+	bool kept; /* the slots are there */
 };
 
 static enum weir_err first_pass(void *ctx, const struct weir_record *r, struct weir_diag **dg)
@@ -256,9 +258,10 @@ static enum weir_err apply_marker(struct pass *ps, struct weir_mem *m, struct we
 		for (uint32_t w = 0; w < ps->cf->worker_count; w++)
 			weir_times_set_task(ps->cf->workers[w]->times, ps->stage, mk.slots[i].slot,
 					    mk.slots[i].task_time);
-		err = weir_slot_load(sl, mk.slots[i].saved, mk.slots[i].saved_bytes, dg);
+		if (!ps->kept)
+			err = weir_slot_load(sl, mk.slots[i].saved, mk.slots[i].saved_bytes, dg);
 	}
-	if (err != WEIR_OK || ps->stateless)
+	if (err != WEIR_OK || ps->stateless || ps->kept)
 		return err;
 	err = ps->cf->log->ops->read(ps->cf->log, ps->cf->state_topic[ps->stage], ps->partition, second_pass, ps, dg);
 	if (err == WEIR_OK && (ps->sum != mk.sum || ps->count != mk.count))
@@ -311,13 +314,44 @@ static bool next_partition(const struct weir_snapshot_conf *cf, uint32_t stages,
 	return *stage < stages;
 }
 
+static bool is_kept(const struct weir_snapshot_conf *cf, uint32_t p)
+{
+	return cf->kept && cf->kept[p];
+}
+
+static enum weir_err restore_kept(const struct weir_snapshot_conf *cf, uint32_t s, uint32_t p,
+				  struct weir_restored *out, struct weir_diag **dg)
+{
+	struct pass ps = {.cf = cf, .stage = s, .partition = p, .out = out, .kept = true};
+	struct weir_mem m = {0};
+	ps.stateless = cf->plan->stage_count == 0;
+	ps.marker = cf->markers[s * cf->changelog_partitions + p]; /* borrowed */
+	enum weir_err err = apply_marker(&ps, &m, dg);
+	weir_mem_fini(&m);
+	return err;
+}
+
+/* For another assignment. */
+static void keep_marker(const struct weir_snapshot_conf *cf, const struct pass *ps)
+{
+	if (!cf->markers)
+		return;
+	struct weir_buf *b = &cf->markers[ps->stage * cf->changelog_partitions + ps->partition];
+	b->bytes = 0;
+	weir_buf_put(b, ps->marker.data, ps->marker.bytes);
+}
+
 static enum weir_err restore_partition(const struct weir_snapshot_conf *cf, const char *app, uint32_t stages,
 				       uint32_t s, uint32_t p, struct weir_restored *out, struct weir_diag **dg)
 {
 	struct pass ps = {.cf = cf, .stage = s, .partition = p, .out = out, .stateless = cf->plan->stage_count == 0};
 	struct weir_mem m = {0};
 	uint32_t next_stage = s, next = p;
-	if (cf->log->ops->expect && next_partition(cf, stages, &next_stage, &next))
+	bool more;
+	do
+		more = next_partition(cf, stages, &next_stage, &next);
+	while (more && is_kept(cf, next));
+	if (cf->log->ops->expect && more)
 		cf->log->ops->expect(cf->log, cf->state_topic[next_stage], next);
 	enum weir_err err = cf->log->ops->read(cf->log, cf->state_topic[s], p, first_pass, &ps, dg);
 	if (err == WEIR_OK && ps.schema.bytes == 0)
@@ -326,6 +360,8 @@ static enum weir_err restore_partition(const struct weir_snapshot_conf *cf, cons
 		err = check_schema(&ps, app, dg);
 	if (err == WEIR_OK && ps.marker.bytes)
 		err = apply_marker(&ps, &m, dg);
+	if (err == WEIR_OK)
+		keep_marker(cf, &ps);
 	weir_buf_fini(&ps.marker);
 	weir_buf_fini(&ps.schema);
 	weir_mem_fini(&m);
@@ -343,7 +379,8 @@ enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app,
 		out->time[p] = WEIR_TIME_UNSET;
 	}
 	for (uint32_t s = 0, p = UINT32_MAX; err == WEIR_OK && next_partition(cf, stages, &s, &p);)
-		err = restore_partition(cf, app, stages, s, p, out, dg);
+		err = is_kept(cf, p) ? restore_kept(cf, s, p, out, dg)
+				     : restore_partition(cf, app, stages, s, p, out, dg);
 	if (cf->log->ops->restored)
 		cf->log->ops->restored(cf->log);
 	if (err != WEIR_OK)

@@ -375,6 +375,11 @@ static enum weir_err write_marker(struct weir_snapshot *sn, uint32_t stage, uint
 	weir_marker_encode(&mk, &sn->frame);
 	free(mk.inputs);
 	free(mk.slots);
+	if (sn->cf.markers) {
+		struct weir_buf *newest = &sn->cf.markers[stage * sn->cf.changelog_partitions + p];
+		newest->bytes = 0;
+		weir_buf_put(newest, sn->frame.data, sn->frame.bytes);
+	}
 	return append(sn, sn->cf.state_topic[stage], p, key, n, &sn->frame, dg);
 }
 

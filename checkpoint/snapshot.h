@@ -29,6 +29,8 @@ struct weir_snapshot_conf {
 	uint32_t changelog_partitions;
 	const struct weir_input_name *inputs; /* per global partition */
 	const bool *owned;                    /* per global partition: this instance reads it; NULL: all of them */
+	struct weir_buf *markers; /* per stage and changelog partition: the newest marker goes here; NULL: nowhere */
+	const bool *kept;         /* per changelog partition: its slots are there already, as of markers; NULL: none */
 	struct weir_worker **workers;
 	uint32_t worker_count;
 	uint32_t (*partition_by_key)(const void *key, size_t bytes); /* murmur2 & 0x7fffffff */

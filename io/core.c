@@ -645,6 +645,8 @@ enum weir_err weir_core_open(struct weir_core *co, weir_core_open_log *open_log,
 	co->restored.schema_missing = weir_mem_take(&co->mem, pl->stage_count + 1);
 	if (co->input)
 		co->owned = weir_mem_take(&co->mem, pl->partition_count + 1);
+	if (co->input && co->home_kafka)
+		weir_keep_init(co);
 	return WEIR_OK;
 }
 
@@ -682,8 +684,12 @@ enum weir_err weir_core_begin(struct weir_core *co, struct weir_diag **dg)
 	co->begun = true;
 	take_assignment(co);
 	enum weir_err err = build_workers(co, dg);
+	/* Not before the group's offsets are stable: a predecessor's transaction may still be on its way. */
+	if (err == WEIR_OK && co->keep.markers)
+		err = weir_keep_ask_group(co, dg);
 	if (err != WEIR_OK)
 		return err;
+	weir_keep_take(co);
 	co->sncf = (struct weir_snapshot_conf){.plan = pl,
 					       .outputs = co->outputs,
 					       .output_count = co->output_count,
@@ -693,6 +699,8 @@ enum weir_err weir_core_begin(struct weir_core *co, struct weir_diag **dg)
 					       .changelog_partitions = co->changelog_partitions,
 					       .inputs = co->inputs,
 					       .owned = co->owned,
+					       .markers = co->keep.markers,
+					       .kept = co->keep.kept,
 					       .workers = co->workers,
 					       .worker_count = co->worker_count,
 					       .partition_by_key = partition_by_key,
@@ -717,8 +725,8 @@ enum weir_err weir_core_begin(struct weir_core *co, struct weir_diag **dg)
 				    "(%s): its results would come again. To start over: weir reset %s --execute",
 				    co->app, pl->stage_count ? pl->stages[0].name : "none", arguments);
 	free(arguments);
-	if (err == WEIR_OK && co->home_kafka && co->input)
-		err = weir_core_check_group(co, dg);
+	if (err == WEIR_OK && co->keep.markers)
+		err = weir_keep_check_group(co, dg);
 	if (err == WEIR_OK)
 		err = start_new_partitions(co, dg);
 	if (err != WEIR_OK)
@@ -772,49 +780,11 @@ enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log
 	return err == WEIR_OK ? weir_core_begin(co, dg) : err;
 }
 
-enum weir_err weir_core_check_group(struct weir_core *co, struct weir_diag **dg)
-{
-	const struct weir_plan *pl = co->plan;
-	int64_t **offset = weir_xcalloc(pl->scan_count + 1, sizeof *offset);
-	uint64_t **epoch = weir_xcalloc(pl->scan_count + 1, sizeof *epoch);
-	for (uint32_t s = 0; s < pl->scan_count; s++) {
-		if (!weir_source_is_kafka(co, s))
-			continue;
-		offset[co->kafka_scan[s]] = weir_xcalloc(pl->scans[s].partition_count + 1, sizeof **offset);
-		epoch[co->kafka_scan[s]] = weir_xcalloc(pl->scans[s].partition_count + 1, sizeof **epoch);
-	}
-	enum weir_err err = weir_kafka_input_committed(co->input, offset, epoch, dg);
-	for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++)
-		for (uint32_t p = 0; p < pl->scans[s].partition_count && weir_source_is_kafka(co, s); p++) {
-			uint32_t at = pl->scans[s].partition_base + p;
-			int64_t committed = offset[co->kafka_scan[s]][p];
-			if (!co->owned[at] || committed < 0 || co->restored.offset[at] == committed)
-				continue;
-			if (co->restored.offset[at] < 0) { /* no marker: what the group says is where it goes on */
-				co->restored.offset[at] = committed;
-				continue;
-			}
-			err = weir_diag_set(
-				dg, WEIR_E_CONF,
-				"%s-%u: the group %s stands at offset %lld, but the state was kept at %lld: "
-				"somebody moved the group alone. Put it back, or start both over: weir "
-				"reset %s -b %s --execute",
-				co->inputs[at].topic, co->inputs[at].partition, co->app, (long long)committed,
-				(long long)co->restored.offset[at], co->app, co->home);
-			break;
-		}
-	for (uint32_t s = 0; s < pl->scan_count; s++) {
-		free(offset[s]);
-		free(epoch[s]);
-	}
-	free(offset);
-	free(epoch);
-	return err;
-}
-
 void weir_core_fini(struct weir_core *co)
 {
 	weir_core_end(co);
+	if (co->plan)
+		weir_keep_fini(co);
 	if (co->log)
 		co->log->ops->close(co->log);
 	weir_standby_destroy(co->standby);

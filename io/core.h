@@ -13,6 +13,19 @@
 #include "io/feed.h"
 #include "io/kafka/log.h"
 
+/* What an assignment leaves to the next (keep.c). markers NULL: this is no member of a group. */
+struct weir_core_keep {
+	struct weir_buf *markers;     /* per stage and changelog partition: the newest; empty: none */
+	bool *kept;                   /* per changelog partition: its slots came from the assignment before */
+	int64_t *offset;              /* per global partition: what the group says at this assignment; -1: nothing */
+	uint64_t *epoch;              /* likewise, out of the offset's metadata; 0: none */
+	uint64_t *had_epoch;          /* likewise, when the assignment before ended */
+	bool *had;                    /* it was ours then, and drained */
+	bool taken;                   /* this assignment has taken what it could */
+	uint64_t log_epoch;           /* last committed when this assignment began */
+	struct weir_worker **workers; /* of the assignment before; NULL: nothing is left of it */
+};
+
 struct weir_core {
 	struct weir_topology *tp; /* owned: the plan lives in its memory */
 	struct weir_conf *cf;     /* owned */
@@ -35,6 +48,7 @@ struct weir_core {
 	struct weir_snapshot *snapshot;
 	struct weir_feed *feed;
 	struct weir_restored restored;
+	struct weir_core_keep keep;
 	_Atomic uint64_t damaged; /* @writer io */
 	uint32_t *warned;         /* per scan: warnings logged so far */
 	bool *recorded;           /* per scan: its stream is io/recorded's */
@@ -98,9 +112,22 @@ WEIR_MUST_CHECK enum weir_err weir_core_begin(struct weir_core *co, struct weir_
 void weir_core_follow(struct weir_core *co);
 /* Undoes begin: slots are dropped; what was committed stands. Also after a begin that failed. */
 void weir_core_end(struct weir_core *co);
-/* The owned partitions whose committed group offset is not where the state stands: somebody moved the group alone. */
-WEIR_MUST_CHECK enum weir_err weir_core_check_group(struct weir_core *co, struct weir_diag **dg);
 void weir_core_fini(struct weir_core *co);
+
+/* ---- keep.c ---- */
+
+void weir_keep_init(struct weir_core *co);
+void weir_keep_fini(struct weir_core *co);
+/* Before end: leaves the slots to the next assignment. Everything that was applied is committed. whole: all that is
+ * owned, else only what had been kept from the one before; ran: workers were started. */
+void weir_keep_leave(struct weir_core *co, bool whole, bool ran);
+/* Out of begin, between building workers and restoring: takes what has not changed. The group was asked before. */
+void weir_keep_take(struct weir_core *co);
+/* The group's committed offsets and epochs into keep. */
+WEIR_MUST_CHECK enum weir_err weir_keep_ask_group(struct weir_core *co, struct weir_diag **dg);
+/* An owned partition whose committed group offset is not where the state stands: somebody moved the group alone. */
+WEIR_MUST_CHECK enum weir_err weir_keep_check_group(struct weir_core *co, struct weir_diag **dg);
+
 void weir_core_log(const struct weir_core *co, int level, const char *fmt, ...) WEIR_PRINTF(3, 4);
 /* Logs what the recorded sources had to say since the last call (torn ends, open transactions, damage passed over). */
 void weir_core_source_warnings(struct weir_core *co);

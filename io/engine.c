@@ -623,6 +623,7 @@ static enum weir_err run_assignment(struct weir_engine *en, bool *again, struct 
 	if (err == WEIR_OK && co->consumed) {
 		err = weir_kafka_input_await_others(co->input, again, dg);
 		if (*again) {
+			weir_keep_leave(co, true, false);
 			pthread_mutex_lock(&en->gate);
 			weir_core_end(co);
 			pthread_mutex_unlock(&en->gate);
@@ -635,15 +636,18 @@ static enum weir_err run_assignment(struct weir_engine *en, bool *again, struct 
 				    "the group took the partitions back while they were restored");
 	if (err == WEIR_OK)
 		err = weir_kafka_input_begin(co->input, dg);
-	if (err == WEIR_OK)
+	bool began = err == WEIR_OK;
+	if (began) {
 		weir_core_follow(co);
-	if (err == WEIR_OK)
 		err = run_session(en, dg);
+	}
+	bool stopping = atomic_load_explicit(&en->stops, memory_order_relaxed) != 0;
+	enum weir_kafka_group_state state = weir_kafka_input_state(co->input);
+	if (!stopping && (!began || err == WEIR_OK))
+		weir_keep_leave(co, began, began);
 	pthread_mutex_lock(&en->gate);
 	weir_core_end(co);
 	pthread_mutex_unlock(&en->gate);
-	bool stopping = atomic_load_explicit(&en->stops, memory_order_relaxed) != 0;
-	enum weir_kafka_group_state state = weir_kafka_input_state(co->input);
 	/* The group went on while state was restored: what could not be looked up belongs to somebody else by now. */
 	bool overtaken = err == WEIR_E_UNAVAILABLE && state != WEIR_GROUP_ASSIGNED && state != WEIR_GROUP_RUNNING;
 	if ((err == WEIR_E_FENCED || overtaken) && !stopping) {

@@ -229,6 +229,25 @@ void weir_worker_destroy(struct weir_worker *w)
 	free(w);
 }
 
+void weir_worker_inherit(struct weir_worker *w, struct weir_worker *former, const bool *kept, uint32_t partitions)
+{
+	struct weir_arena *arena = w->arena;
+	struct weir_slot ***slots = w->slots;
+	w->arena = former->arena;
+	w->slots = former->slots;
+	former->arena = arena;
+	former->slots = slots;
+	for (uint32_t s = 0; s < w->cf.plan->stage_count; s++)
+		for (uint32_t k = 0; k < w->cf.plan->stages[s].slot_count; k++) {
+			struct weir_slot **sl = &w->slots[s][k];
+			WEIR_ASSERT((*sl != NULL) == (slots[s][k] != NULL));
+			if (*sl == NULL || kept[k % partitions])
+				continue;
+			weir_slot_destroy(*sl);
+			*sl = weir_slot_create(&w->cf.plan->stages[s].def, k, w->arena);
+		}
+}
+
 /* ---- bundles ---- */
 
 struct weir_chunk *weir_bundle_chunk(struct weir_bundle *b)

@@ -67,6 +67,9 @@ struct weir_worker {
 WEIR_MUST_CHECK enum weir_err weir_worker_create(struct weir_worker **out, const struct weir_worker_conf *cf,
 						 struct weir_diag **dg);
 void weir_worker_destroy(struct weir_worker *w);
+/* Takes the slots over from a worker of the same plan and number that is done: those whose number modulo partitions is
+ * true in kept; the others begin empty. Before the first step. @thread init */
+void weir_worker_inherit(struct weir_worker *w, struct weir_worker *former, const bool *kept, uint32_t partitions);
 /* @thread worker */
 bool weir_worker_step(struct weir_worker *w);
 

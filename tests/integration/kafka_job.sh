@@ -199,10 +199,16 @@ if wants standby; then
 		not_ok "an instance with standby.replicas: $(tail -n 3 "$scratch/shared.$two.said" | tr '\n' ' ')"
 	fi
 	# restored from N changelog partitions in T ms: R bytes read, F bytes followed before
-	if grep 'restored from' "$scratch/shared.$two.said" | tail -n 1 | awk '{ exit !($11 > 20000) }'; then
-		ok "it takes over what it has followed"
+	if grep 'restored from' "$scratch/shared.$two.said" | tail -n 1 | awk '{ exit !($12 > 20000 && $9 < $12 / 4) }'; then
+		ok "it takes over what it has followed, and reads the tail alone"
 	else
 		not_ok "taking over: $(grep -E 'standby:|restored from' "$scratch/shared.$two.said" | tr '\n' ' ')"
+	fi
+	kept="kept what is in memory of 2 of 4"
+	if grep -q "$kept" "$scratch/shared.$one.said" && grep -q "$kept" "$scratch/shared.$two.said"; then
+		ok "partitions that come back are not restored"
+	else
+		not_ok "nothing is kept: $(grep -hE 'kept|restored from' "$scratch"/shared.*.said | tr '\n' ' ')"
 	fi
 	fine "taken over: every result exactly once" exact_on "$app" final
 fi
