@@ -60,8 +60,8 @@ struct weir_state_def {
 	/* JOIN of two streams: l.time - before <= r.time <= l.time + after; both may be negative. */
 	bool within;
 	int64_t before_ms, after_ms;
-	/* With size_ms > 0 a JOIN of rows in windows: before and after are 0, a record's time is the last millisecond of
-	 * each of its windows, and matches leave when the window closes. */
+	/* With size_ms > 0 a JOIN of rows in windows: before and after are 0, a record's time is the last millisecond
+	 * of each of its windows, and matches leave when the window closes. */
 	/* JOIN of a stream with the history of a table, side 1: a row waits until the table's time has passed its own
 	 * by more than grace_ms. */
 	bool versioned;
