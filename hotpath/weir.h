@@ -202,6 +202,11 @@ WEIR_API struct weir_stream *weir_join_table_as_of(struct weir_stream *st, struc
  * rows of l, r or both. Every change of either side is one of the result. */
 WEIR_API struct weir_table *weir_join_tables(struct weir_table *l, struct weir_table *r, const char *state_name,
 					     enum weir_join_kind kind);
+/* Rows of l with the row of r that they refer to: `on` are expressions over l ("customer_id"), one for each column of
+ * r's key. INNER, or LEFT to keep rows of l that refer to none (a NULL refers to none). A table by l's key: a row of r
+ * that changes or goes changes every row that refers to it, a row of l may refer to another one at any time. */
+WEIR_API struct weir_table *weir_join_tables_by(struct weir_table *l, struct weir_table *r, const char *state_name,
+						const char *on, enum weir_join_kind kind);
 /* Writes the stream to a topic; columns by name of its own. */
 WEIR_API enum weir_err weir_sink(struct weir_stream *st, const char *name, const char *options);
 

@@ -515,11 +515,11 @@ uint32_t weir_fragment_run(struct weir_fragment *fr, const struct weir_fragment_
 		uint16_t slot = (uint16_t)(fr->input->partition);
 		for (uint32_t r = 0; r < fb->sel.count; r++)
 			k->slot[fb->sel.row[r]] = slot;
-	} else if (st->def.shared) {
+	} else if (st->def.shared || st->def.foreign != 0) {
+		uint32_t columns = st->def.foreign != 0 ? st->def.foreign : st->def.shared_keys;
 		for (uint32_t r = 0; r < fb->sel.count; r++) {
 			uint32_t row = fb->sel.row[r];
-			uint32_t n =
-				weir_key_prefix(k->key[row], k->key_bytes[row], st->def.key_types, st->def.shared_keys);
+			uint32_t n = weir_key_prefix(k->key[row], k->key_bytes[row], st->def.key_types, columns);
 			k->slot[row] = (uint16_t)weir_hash_slot(weir_hash(k->key[row], n), st->slot_count);
 		}
 	} else {

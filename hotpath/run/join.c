@@ -35,7 +35,7 @@ static void make_lanes(struct weir_join *jn, const struct weir_plan *pl)
 		for (uint32_t i = 0; i < jn->ps->input_count; i++) {
 			uint32_t branch = jn->ps->inputs[i];
 			const struct weir_plan_branch *br = &pl->branches[branch];
-			if (br->table != (bool)tables)
+			if (jn->def->sides[br->side].table != (bool)tables)
 				continue;
 			bool up = br->from == WEIR_FROM_STAGE;
 			jn->lane_base[branch] = n;
@@ -110,6 +110,7 @@ void weir_join_destroy(struct weir_join *jn)
 	weir_scratch_fini(&jn->scratch);
 	weir_buf_fini(&jn->found);
 	weir_buf_fini(&jn->window);
+	weir_buf_fini(&jn->foreign_key);
 	free(jn->own_ptrs);
 	free(jn->trial_ptrs);
 	free(jn->lane_base);
@@ -237,13 +238,16 @@ static void hold_row(struct weir_join *jn, const struct weir_fragment *fr, const
 	const struct weir_state_side *side = &jn->def->sides[br->side];
 	bool deletes = keyed->deletes && keyed->deletes[row];
 	uint32_t key_bytes = keyed->key_bytes[row];
-	uint64_t row_bytes = deletes ? 0 : weir_row_bytes(keyed->cols, side->col_count, row);
+	bool packed = !deletes || (jn->def->foreign != 0 && br->side == 0); /* what goes is handed on */
+	uint64_t row_bytes = !packed ? 0 : weir_row_bytes(keyed->cols, side->col_count, row);
 	size_t key_room = weir_align_up(key_bytes, 8);
 	uint32_t slot = keyed->slot[row];
 	struct held *h = hold_take(jn, slot, weir_align_up(sizeof *h + key_room + row_bytes, 8));
 	uint8_t *at = (uint8_t *)(h + 1);
-	*h = (struct held){
-		.side = (uint8_t)br->side, .deletes = deletes, .null_key = has_null_key(fb, jn->ps->key_count, row)};
+	*h = (struct held){.side = (uint8_t)br->side,
+			   .deletes = deletes,
+			   .null_key =
+				   has_null_key(fb, jn->def->foreign != 0 ? jn->def->foreign : jn->ps->key_count, row)};
 	h->r = (struct weir_join_row){.hash = keyed->hash[row],
 				      .time = keyed->time[row],
 				      .key = at,
@@ -252,7 +256,7 @@ static void hold_row(struct weir_join *jn, const struct weir_fragment *fr, const
 				      .row_bytes = (uint32_t)row_bytes};
 	memcpy(at, keyed->key[row], key_bytes);
 	memset(at + key_bytes, 0, key_room - key_bytes);
-	if (!deletes)
+	if (packed)
 		(void)weir_row_pack(keyed->cols, side->col_count, row, at + key_room);
 	if (jn->def->within && fr->input && jn->w->cf.policies[fr->scan].late >= 0)
 		h->original = keep_original(jn, fr, row);
@@ -805,7 +809,7 @@ static void prefetch(const struct weir_join *jn, const struct weir_slot *sl)
 		if (left <= ahead)
 			continue;
 		const struct held *h = jn->sorted[jn->at + ahead].h;
-		if (weir_join_in_windows(jn->def))
+		if (weir_join_in_windows(jn->def) || jn->def->foreign != 0)
 			continue;
 		if (jn->def->buffers)
 			weir_join_buffer_prefetch(sl, h->side, &h->r, step == 1);
@@ -828,6 +832,12 @@ static void look_up(const struct weir_slot *sl, const struct held *h, struct wei
 {
 	for (uint32_t s = 0; s < 2; s++)
 		e[s] = weir_join_table_entry(sl, s, &h->r, &row[s]);
+}
+
+static void put_number(const struct weir_join *jn, const struct weir_slot *sl, uint32_t row)
+{
+	if (jn->def->numbered)
+		jn->out->cols[jn->out->col_count - 1].i64[row] = (int64_t)sl->records;
 }
 
 /* An update of either table. The bit that says whether the key's row stands in the result is in the left entry, or in
@@ -863,6 +873,7 @@ static bool apply_tables(struct weir_join *jn, struct weir_bundle *b, struct wei
 		jn->out_bytes += weir_join_put_pair(jn, out, e[0] ? &row[0] : NULL, e[1] ? &row[1] : NULL, true);
 		uint32_t n = out->count - 1;
 		out->op[n] = WEIR_OP_DELETE;
+		put_number(jn, sl, n);
 		out->time[n] = weir_max_i64(h->r.time, e[1 - h->side] ? row[1 - h->side].time : h->r.time);
 	}
 	if (h->deletes)
@@ -880,6 +891,7 @@ static bool apply_tables(struct weir_join *jn, struct weir_bundle *b, struct wei
 	if (is) {
 		jn->out_bytes += weir_join_put_pair(jn, out, e[0] ? &row[0] : NULL, e[1] ? &row[1] : NULL, true);
 		uint32_t n = out->count - 1;
+		put_number(jn, sl, n);
 		out->op[n] = shown && !jn->ps->retracts ? WEIR_OP_UPDATE : WEIR_OP_INSERT;
 		out->time[n] = weir_max_i64(out->time[n], h->r.time); /* a delete of one side dates what is left */
 		if (!jn->ps->retracts) {
@@ -940,6 +952,8 @@ static bool apply(struct weir_join *jn, struct weir_bundle *b, struct weir_slot 
 	}
 	if (jn->def->within)
 		return apply_within(jn, b, sl, t->h, t->task);
+	if (jn->def->foreign != 0)
+		return weir_join_apply_foreign(jn, b, sl, t->h);
 	if (is_tables(jn))
 		return apply_tables(jn, b, sl, t->h);
 	return jn->def->versioned ? apply_versioned(jn, b, sl, t->h) : apply_table(jn, b, sl, t->h);
@@ -948,7 +962,7 @@ static bool apply(struct weir_join *jn, struct weir_bundle *b, struct weir_slot 
 static bool run_rows(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl)
 {
 	for (;;) {
-		if (jn->current && !put_found(jn, b, sl))
+		if (jn->current && !(jn->def->foreign != 0 ? weir_join_put_foreign(jn, b, sl) : put_found(jn, b, sl)))
 			return false;
 		if (jn->at == jn->end)
 			return true;

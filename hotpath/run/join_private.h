@@ -121,6 +121,10 @@ struct weir_join {
 	int64_t window_time;
 	bool window_open;
 	bool window_found; /* found holds the matches of the row at window_at */
+	/* foreign keys: the left rows of current, a right one, that are still to be written */
+	uint32_t foreign_next;
+	bool foreign_there; /* the right row is there now */
+	struct weir_buf foreign_key;
 };
 
 /* ---- join.c, for the kinds ---- */
@@ -151,5 +155,12 @@ void weir_join_apply_window(struct weir_join *jn, struct weir_bundle *b, struct 
 /* The windows that are closed. False: no fragment is free, come again. */
 bool weir_join_run_windows(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl, int64_t task,
 			   bool close_all, int64_t *end_max);
+
+/* ---- join_foreign.c ---- */
+
+/* A row of either table. False: no fragment is free, come again. */
+bool weir_join_apply_foreign(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl, const struct held *h);
+/* The left rows of the right one whose turn it was. False: come again. */
+bool weir_join_put_foreign(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl);
 
 #endif

@@ -140,6 +140,10 @@ static bool hand_on_changes(struct weir_worker *w, struct weir_bundle *b, bool c
 				weir_worker_send_stage_fragment(w, fr); /* empty: the simplest way back to the pool */
 				break;
 			}
+			/* What has been handed on can be taken back. */
+			for (uint32_t i = 0; i < n && w->cf.plan->stages[pt->stage].def.kind == WEIR_STATE_ROWS; i++)
+				if (fr->rows.entry[i])
+					weir_slot_set_emitted(sl, fr->rows.entry[i], true);
 			weir_worker_hand_over(w, b, fr);
 		}
 	} else {

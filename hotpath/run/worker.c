@@ -687,7 +687,8 @@ void weir_worker_apply_rows(struct weir_worker *w, struct weir_bundle *b, const 
 	struct weir_worker_state *st = w->st;
 	uint32_t stage = w->cf.plan->branches[fb->branch].target;
 	const struct weir_state_def *def = &w->cf.plan->stages[stage].def;
-	bool each = def->changes && !w->cf.emit_coalesce;
+	/* Of numbered rows the newest of an order point counts, in whatever order slots are heard. */
+	bool each = def->changes && !w->cf.emit_coalesce && !def->numbered && !st->has_stage_branch[stage];
 	for (uint32_t i = 0; i < count; i += each ? 1 : count) {
 		weir_state_apply(def, w->slots[stage], keyed, rows + i, each ? 1 : count, clock, &st->applied);
 		st->now->applied += st->applied.applied;

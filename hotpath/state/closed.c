@@ -271,7 +271,7 @@ uint32_t weir_state_columns(const struct weir_state_def *def)
 		return n + def->agg_count + (is_windowed(def) ? 2 : 0);
 	for (uint32_t i = 0; i < def->side_count; i++)
 		n += def->sides[i].col_count;
-	return n + (weir_join_in_windows(def) ? 4 : 0);
+	return n + (weir_join_in_windows(def) ? 4 : 0) + (def->kind == WEIR_STATE_JOIN && def->numbered);
 }
 
 void weir_rows_reset(struct weir_rows *r)

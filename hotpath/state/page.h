@@ -62,6 +62,11 @@ struct weir_stamped {
 	struct weir_entry e;
 	int64_t time;
 };
+/* Head of an entry of a foreign-key join: refs of its neighbours in the chain of a foreign key. */
+struct weir_linked {
+	struct weir_stamped s;
+	uint32_t next, before;
+};
 
 #define WEIR_PAGE_HEAD      8u
 #define WEIR_PAGE_LOG2_MIN  9u

@@ -623,6 +623,8 @@ enum weir_err weir_slot_restore_finish(struct weir_slot *sl, struct weir_diag **
 		err = corrupt(sl, dg, "two sessions of a key overlap, or a key is in none");
 	if (err == WEIR_OK && sl->def->buffers && !weir_join_rebuild(sl))
 		err = corrupt(sl, dg, "a join buffer's records are not in order");
+	if (err == WEIR_OK && sl->def->foreign != 0 && !weir_foreign_check(sl))
+		err = corrupt(sl, dg, "rows of a foreign key are not linked");
 	if (err == WEIR_OK) {
 		rebuild_queue(sl);
 		rebuild_append(sl);

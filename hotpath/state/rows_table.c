@@ -47,6 +47,21 @@ static void rows_prefetch(struct weir_slot *const *slots, const struct weir_keye
 	}
 }
 
+/* Whether a newer row of the key is there: rows of one key may come from several slots (foreign.h). */
+static bool is_stale(const struct weir_state_def *def, const struct weir_slot *sl, const struct weir_keyed *in,
+		     uint32_t row)
+{
+	const struct weir_gen *g = weir_slot_only_gen(sl);
+	uint64_t *free_slot;
+	const uint64_t *at = weir_index_find(&g->ix, def, in->hash[row], in->key[row], in->key_bytes[row], &free_slot);
+	if (at == NULL)
+		return false;
+	const struct weir_text *t = weir_table_text(def, weir_index_entry(*at));
+	const struct weir_col *c = in->cols[0];
+	int64_t there = (int64_t)weir_load_le64(weir_text_data(&sl->pages, t) + (def->sides[0].col_count + 7) / 8);
+	return there > c->i64[c->is_const ? 0 : row];
+}
+
 static void rows_delete(const struct weir_state_def *def, struct weir_slot *sl, const struct weir_keyed *in,
 			uint32_t row)
 {
@@ -88,6 +103,8 @@ void weir_rows_apply(const struct weir_state_def *def, struct weir_slot *const *
 		uint16_t row = rows[i];
 		struct weir_slot *sl = slots[in->slot[row]];
 		sl->records++;
+		if (def->numbered && is_stale(def, sl, in, row))
+			continue;
 		if (in->deletes != NULL && in->deletes[row])
 			rows_delete(def, sl, in, row);
 		else

@@ -41,6 +41,8 @@ struct weir_slot *weir_slot_create(const struct weir_state_def *def, uint32_t sl
 		for (uint32_t i = 0; i < def->side_count; i++)
 			if (def->sides[i].table)
 				weir_slot_add_gen(sl, sl->gen_count, i);
+		if (def->foreign != 0)
+			weir_slot_add_gen(sl, sl->gen_count, 2); /* foreign.c: heads */
 	} else if (def->kind != WEIR_STATE_WINDOW) {
 		weir_slot_add_gen(sl, 0, 0);
 	}

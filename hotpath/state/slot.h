@@ -191,6 +191,8 @@ WEIR_INLINE struct weir_text *weir_table_text(const struct weir_state_def *def, 
 /* ---- join_state.c ---- */
 /* Restore: heads of chains into indexes, rows that wait into the queue. False if something cannot be. */
 bool weir_join_rebuild(struct weir_slot *sl);
+/* foreign.c: whether every left row is in one chain. */
+bool weir_foreign_check(struct weir_slot *sl);
 bool weir_join_window_fits(const struct weir_state_def *def, int64_t window);
 int64_t weir_join_next_close(const struct weir_slot *sl);
 

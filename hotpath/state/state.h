@@ -65,6 +65,12 @@ struct weir_state_def {
 	/* JOIN of a stream with the history of a table, side 1: a row waits until the table's time has passed its own
 	 * by more than grace_ms. */
 	bool versioned;
+	/* JOIN of two tables by a foreign key: the first `foreign` key columns are it and choose the slot, the others
+	 * are the left table's own key, NULL in rows of the right one (foreign.h). */
+	uint32_t foreign;
+	/* JOIN of tables: a last BIGINT column numbers the rows handed on, rising within a slot. ROWS: their first
+	 * column is such a number; a row older than the one that is there does nothing. */
+	bool numbered;
 	/* Set by weir_state_def_init: layout of an entry; offset_ms becomes its remainder by advance_ms. Generations of
 	 * a WINDOW are panes of gcd(size, advance, offset), combined at close, or the windows themselves (pane_ms ==
 	 * size_ms): when changes is set, since each window's value is then wanted after every record, or when panes

@@ -135,6 +135,8 @@ enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag *
 		def->head_bytes = sizeof(struct weir_session);
 	else if (def->buffers)
 		def->head_bytes = sizeof(struct weir_buffered);
+	else if (def->foreign != 0)
+		def->head_bytes = sizeof(struct weir_linked);
 	else if (def->stamped)
 		def->head_bytes = sizeof(struct weir_stamped);
 	return WEIR_OK;
@@ -180,6 +182,10 @@ void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_bu
 					def->filter_texts != NULL ? def->filter_texts[i] : "filtered");
 	}
 	weir_buf_puts(out, ")");
+	if (def->foreign != 0)
+		weir_buf_printf(out, " foreign=%u", def->foreign);
+	if (def->numbered)
+		weir_buf_puts(out, " numbered");
 	if (def->versioned)
 		weir_buf_puts(out, " versioned");
 	if (weir_join_in_windows(def))

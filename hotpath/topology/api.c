@@ -881,44 +881,52 @@ struct weir_stream *weir_join_windows(struct weir_stream *l, struct weir_stream 
 	return join_streams(windowed(&c, l), windowed(&c, r), state_name, "weir_join_windows", &spec);
 }
 
-static struct weir_stream *join_table(struct weir_stream *st, struct weir_table *tb, const char *state_name,
-				      const char *on, enum weir_join_kind kind, bool as_of)
+/* `on` as expressions over st, one for each column of the key of table tb: the keys of spec. False: broken. */
+static bool bind_table_keys(struct call *c, struct weir_stream *st, struct weir_stream *tb, const char *call,
+			    const char *on, struct weir_join_spec *spec)
 {
-	struct call c = begin(st->tp);
-	struct weir_node *in = node_of(st), *table = node_of(tb->st);
+	const struct weir_node *in = node_of(st), *table = node_of(tb);
 	struct item *items = NULL;
 	uint32_t count = 0;
 	if (is_broken(st))
-		return new_stream(st->tp, st);
-	struct weir_scope scope = scope_of(c.m, st, in, "weir_join_table cannot hold an aggregate");
-	enum weir_err err = tokens_of(&c, "weir_join_table", on);
+		return false;
+	struct weir_scope scope = scope_of(c->m, st, in, "a join cannot hold an aggregate");
+	enum weir_err err = tokens_of(c, call, on);
 	if (err == WEIR_OK)
-		err = weir_api_items(&c, NULL, 0, &items, &count);
+		err = weir_api_items(c, NULL, 0, &items, &count);
 	if (err == WEIR_OK && st->window.kind != WEIR_WINDOW_NONE)
-		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_join_table: a window without an aggregate");
+		err = weir_diag_set(&c->dg, WEIR_E_PLAN, "%s: a window without an aggregate", call);
 	if (err == WEIR_OK && count != table->table_key_count)
-		err = weir_diag_set(&c.dg, WEIR_E_PLAN,
-				    "weir_join_table: %u expressions, the table's key has %u columns", count,
-				    table->table_key_count);
-	const struct weir_expr **keys = weir_mem_take(c.m, (count + 1) * sizeof *keys);
-	const struct weir_expr **table_keys = weir_mem_take(c.m, (count + 1) * sizeof *table_keys);
+		err = weir_diag_set(&c->dg, WEIR_E_PLAN, "%s: %u expressions, the table's key has %u columns", call,
+				    count, table->table_key_count);
+	const struct weir_expr **keys = weir_mem_take(c->m, (count + 1) * sizeof *keys);
+	const struct weir_expr **table_keys = weir_mem_take(c->m, (count + 1) * sizeof *table_keys);
 	for (uint32_t k = 0; err == WEIR_OK && k < count; k++) {
 		const struct weir_column *column = &table->columns[table->table_key[k]];
 		const struct weir_expr *e = NULL;
 		struct weir_type want = column->type;
-		table_keys[k] = weir_expr_column(c.m, table->table_key[k], &column->type, column->name);
-		err = weir_expr_bind(&scope, &c.ts, items[k].ast, c.m, &e, &c.dg);
+		table_keys[k] = weir_expr_column(c->m, table->table_key[k], &column->type, column->name);
+		err = weir_expr_bind(&scope, &c->ts, items[k].ast, c->m, &e, &c->dg);
 		want.not_null = false;
-		keys[k] = err == WEIR_OK ? weir_expr_coerce(e, &want, c.m) : NULL;
+		keys[k] = err == WEIR_OK ? weir_expr_coerce(e, &want, c->m) : NULL;
 		if (err == WEIR_OK && keys[k] == NULL)
-			err = weir_token_error(&c.ts, &c.ts.token[items[k].ast->at], &c.dg, NULL,
+			err = weir_token_error(&c->ts, &c->ts.token[items[k].ast->at], &c->dg, NULL,
 					       "the table's key column '%s' is of another type", column->name);
 	}
-	if (err != WEIR_OK)
-		return failed(&c, st);
-	struct weir_join_spec spec = {
-		.kind = kind, .key_count = count, .keys = {keys, table_keys}, .time = {-1, -1}, .grace_ms = -1};
-	const struct weir_node *from = table;
+	spec->key_count = count;
+	spec->keys[0] = keys;
+	spec->keys[1] = table_keys;
+	return err == WEIR_OK;
+}
+
+static struct weir_stream *join_table(struct weir_stream *st, struct weir_table *tb, const char *state_name,
+				      const char *on, enum weir_join_kind kind, bool as_of)
+{
+	struct call c = begin(st->tp);
+	struct weir_join_spec spec = {.kind = kind, .time = {-1, -1}, .grace_ms = -1};
+	if (!bind_table_keys(&c, st, tb->st, "weir_join_table", on, &spec))
+		return is_broken(st) ? new_stream(st->tp, st) : failed(&c, st);
+	const struct weir_node *from = tb->st->node;
 	while (from->kind == WEIR_NODE_FILTER || from->kind == WEIR_NODE_PROJECT)
 		from = from->inputs[0];
 	spec.versioned = as_of && from->kind == WEIR_NODE_SOURCE;
@@ -959,6 +967,17 @@ struct weir_table *weir_join_tables(struct weir_table *l, struct weir_table *r, 
 		}
 		spec.keys[s] = keys;
 	}
+	return table_of(join(&c, l->st, r->st, state_name, &spec));
+}
+
+struct weir_table *weir_join_tables_by(struct weir_table *l, struct weir_table *r, const char *state_name,
+				       const char *on, enum weir_join_kind kind)
+{
+	struct weir_join_spec spec = {.kind = kind, .time = {-1, -1}, .grace_ms = -1, .foreign = true};
+	struct weir_topology *tp = l->st->tp;
+	struct call c = begin(tp);
+	if (!bind_table_keys(&c, l->st, r->st, "weir_join_tables_by", on, &spec))
+		return table_of(is_broken(l->st) ? new_stream(tp, l->st) : failed(&c, l->st));
 	return table_of(join(&c, l->st, r->st, state_name, &spec));
 }
 

@@ -614,6 +614,14 @@ static bool check_join(struct weir_topology *tp, struct weir_node *const in[2], 
 			return false;
 		}
 	}
+	if (spec->foreign &&
+	    (!tables || in[0]->table_key == NULL || spec->kind == WEIR_JOIN_RIGHT || spec->kind == WEIR_JOIN_FULL)) {
+		FAIL(tp,
+		     "state '%s': a join by a foreign key takes two tables with keys, and is inner or keeps the left "
+		     "one's rows",
+		     state_name);
+		return false;
+	}
 	bool stream_stream = !in[0]->is_table && !in[1]->is_table;
 	if (stream_stream != spec->within) {
 		FAIL(tp,
@@ -634,6 +642,8 @@ static bool check_join(struct weir_topology *tp, struct weir_node *const in[2], 
 			     state_name, s == 0 ? "RIGHT" : "LEFT");
 			return false;
 		}
+		if (spec->foreign && s == 0)
+			continue;
 		if (!check_table_side(tp, in[s], state_name, spec->keys[s], spec->key_count))
 			return false;
 	}

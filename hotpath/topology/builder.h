@@ -85,6 +85,9 @@ struct weir_join_spec {
 	bool versioned; /* a table on the right: its row as of the left row's time, not as of its turn */
 	bool within;    /* l.time - before_ms <= r.time <= l.time + after_ms */
 	int64_t before_ms, after_ms;
+	/* Two tables, INNER or LEFT: the keys of the left one are any expressions, those of the right one its whole
+	 * key. The result is a table by the left one's key. */
+	bool foreign;
 	/* Rows of two WINDOW nodes of this kind, TUMBLE or HOP: those of one window meet, when it closes (within,
 	 * bounds 0). NONE: not so. */
 	struct weir_window_spec window;

@@ -116,6 +116,8 @@ void weir_join_put(struct weir_buf *out, const struct weir_node *n)
 	}
 	free(names[0]);
 	free(names[1]);
+	if (sp->foreign)
+		weir_buf_puts(out, ", a foreign key");
 	if (sp->window.kind != WEIR_WINDOW_NONE) {
 		weir_buf_puts(out, ", ");
 		weir_window_put(out, &sp->window);

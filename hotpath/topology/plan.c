@@ -120,7 +120,7 @@ static enum weir_err scan_of(struct weir_planner *p, const struct weir_node *nod
 
 static enum weir_err stage_of(struct weir_planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
 
-static enum weir_err branch_add(struct weir_planner *p, struct weir_plan_branch br)
+enum weir_err weir_planner_branch_add(struct weir_planner *p, struct weir_plan_branch br)
 {
 	if (p->branch_count >= PLAN_BRANCHES_MAX)
 		return weir_planner_fail(
@@ -157,6 +157,15 @@ void weir_planner_load_used(const struct weir_plan_load *ld, bool *used, uint32_
 		weir_expr_columns_used(ld->time, used, count);
 }
 
+/* Whether what ld goes to takes rows out again. */
+static bool wants_retractions(const struct weir_planner *p, const struct weir_plan_load *ld)
+{
+	if (ld->to != WEIR_TO_STAGE)
+		return false;
+	const struct weir_state_def *def = &p->stages[ld->target].stage.def;
+	return def->retracts || (def->foreign != 0 && ld->side == 0);
+}
+
 static enum weir_err branch_from(struct weir_planner *p, const struct weir_plan_load *ld, enum weir_branch_from from,
 				 uint32_t origin)
 {
@@ -164,20 +173,26 @@ static enum weir_err branch_from(struct weir_planner *p, const struct weir_plan_
 	enum weir_state_kind into = ld->to == WEIR_TO_STAGE ? p->stages[ld->target].stage.def.kind : WEIR_STATE_WINDOW;
 	bool valued = from == WEIR_FROM_SCAN && (into == WEIR_STATE_TABLE || (into == WEIR_STATE_JOIN && !ld->table));
 	bool join = from == WEIR_FROM_STAGE && p->stages[origin].stage.def.kind == WEIR_STATE_JOIN;
-	return branch_add(p, (struct weir_plan_branch){.from = from,
-						       .origin = origin,
-						       .to = ld->to,
-						       .target = ld->target,
-						       .filter = ld->filter,
-						       .expr_count = ld->count,
-						       .exprs = ld->exprs,
-						       .time = join && ld->to == WEIR_TO_STAGE ? ld->time : NULL,
-						       .side = ld->side,
-						       .retracts = ld->to == WEIR_TO_STAGE &&
-								   p->stages[ld->target].stage.def.retracts,
-						       .table = ld->table,
-						       .rekeys = ld->rekeys,
-						       .reject_null_value = valued});
+	bool retracts = wants_retractions(p, ld);
+	struct weir_plan_load numbered = *ld;
+	if (retracts && p->stages[ld->target].stage.def.foreign != 0) {
+		weir_planner_number(p, origin, &numbered);
+		ld = &numbered;
+	}
+	return weir_planner_branch_add(
+		p, (struct weir_plan_branch){.from = from,
+					     .origin = origin,
+					     .to = ld->to,
+					     .target = ld->target,
+					     .filter = ld->filter,
+					     .expr_count = ld->count,
+					     .exprs = ld->exprs,
+					     .time = join && ld->to == WEIR_TO_STAGE ? ld->time : NULL,
+					     .side = ld->side,
+					     .retracts = retracts,
+					     .table = ld->table,
+					     .rekeys = ld->rekeys,
+					     .reject_null_value = valued});
 }
 
 /* window_end - 1 ms as the time attribute's type. */
@@ -301,10 +316,16 @@ static void join_columns(struct weir_planner *p, const struct weir_node *node, u
 	weir_planner_substitute(p, map, node->column_count, ld);
 }
 
-/* Whether what ld goes to takes rows out again. */
-static bool wants_retractions(const struct weir_planner *p, const struct weir_plan_load *ld)
+/* Rows of a table as they were and are. */
+static enum weir_err walk_history(struct weir_planner *p, const struct weir_node *node, struct weir_plan_load *ld,
+				  uint32_t depth)
 {
-	return ld->to == WEIR_TO_STAGE && p->stages[ld->target].stage.def.retracts;
+	uint32_t origin = 0;
+	enum weir_err err = weir_planner_history(p, node, depth, &origin);
+	if (err != WEIR_OK)
+		return err;
+	join_columns(p, node, origin, ld);
+	return branch_from(p, ld, WEIR_FROM_STAGE, origin);
 }
 
 /* A filter above those that ld has met: it runs first, and what it does not find TRUE they never see. AND alone would
@@ -351,13 +372,8 @@ enum weir_err weir_planner_walk(struct weir_planner *p, const struct weir_node *
 			}
 			return err;
 		case WEIR_NODE_SOURCE:
-			if (node->is_table && wants_retractions(p, &ld)) {
-				err = weir_planner_history(p, node, &origin);
-				if (err != WEIR_OK)
-					return err;
-				join_columns(p, node, origin, &ld);
-				return branch_from(p, &ld, WEIR_FROM_STAGE, origin);
-			}
+			if (node->is_table && wants_retractions(p, &ld))
+				return walk_history(p, node, &ld, depth);
 			if (node->is_table && !ld.table)
 				return walk_table(p, node, &ld);
 			err = scan_of(p, node, &origin);
@@ -366,11 +382,19 @@ enum weir_err weir_planner_walk(struct weir_planner *p, const struct weir_node *
 			weir_planner_substitute(p, p->scans[origin].def_exprs, node->column_count, &ld);
 			return branch_from(p, &ld, WEIR_FROM_SCAN, origin);
 		case WEIR_NODE_AGGREGATE:
+			if (node->table_key != NULL && wants_retractions(p, &ld))
+				return walk_history(p, node, &ld, depth);
 			err = stage_of(p, node, depth + 1, &origin);
 			if (err == WEIR_OK)
 				err = aggregate_columns(p, node, &p->stages[origin].stage, &ld);
 			return err == WEIR_OK ? branch_from(p, &ld, WEIR_FROM_STAGE, origin) : err;
 		case WEIR_NODE_JOIN:
+			if (node->join->foreign && wants_retractions(p, &ld))
+				return walk_history(p, node, &ld, depth);
+			if (node->join->foreign) {
+				err = weir_planner_foreign(p, node, &ld, depth + 1, &origin);
+				return err == WEIR_OK ? branch_from(p, &ld, WEIR_FROM_STAGE, origin) : err;
+			}
 			err = weir_planner_join(p, node, depth + 1, &origin);
 			if (err != WEIR_OK)
 				return err;

@@ -214,12 +214,14 @@ enum weir_err weir_planner_join(struct weir_planner *p, const struct weir_node *
 	return err;
 }
 
-/* A table that is read, as what its rows were and are: a left join with a table that is empty. */
-enum weir_err weir_planner_history(struct weir_planner *p, const struct weir_node *node, uint32_t *out)
+/* A table as what its rows were and are: a left join with a table that is empty. */
+enum weir_err weir_planner_history(struct weir_planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out)
 {
-	const struct weir_table_def *td = node->table;
-	uint32_t index = 0, keys = td->primary_key_count, n = keys + node->column_count;
-	enum weir_err err = weir_planner_stage_add(p, node, td->name, &index);
+	const uint32_t *key = node->table_key;
+	uint32_t index = 0, keys = node->table_key_count, n = keys + node->column_count;
+	const char *name = node->kind == WEIR_NODE_SOURCE ? node->table->name
+							  : weir_mem_printf(p->m, "%s-history", node->state_name);
+	enum weir_err err = weir_planner_stage_add(p, node, name, &index);
 	if (err != WEIR_OK)
 		return err;
 	struct weir_plan_stage *st = &p->stages[index].stage;
@@ -228,7 +230,7 @@ enum weir_err weir_planner_history(struct weir_planner *p, const struct weir_nod
 	struct weir_plan_load ld = {.count = n, .to = WEIR_TO_STAGE, .target = index, .table = true};
 	ld.exprs = weir_mem_take(p->m, (n + 1) * sizeof *ld.exprs);
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t c = i < keys ? td->primary_key[i] : i - keys;
+		uint32_t c = i < keys ? key[i] : i - keys;
 		names[i] = node->columns[c].name;
 		types[i] = node->columns[c].type;
 		ld.exprs[i] = weir_expr_column(p->m, c, &types[i], names[i]);
@@ -257,7 +259,7 @@ enum weir_err weir_planner_history(struct weir_planner *p, const struct weir_nod
 					  .sides = sides};
 	err = weir_state_def_init(&st->def, p->dg);
 	if (err == WEIR_OK)
-		err = weir_planner_walk(p, node, ld, 0);
+		err = weir_planner_walk(p, node, ld, depth + 1);
 	p->stages[index].busy = false;
 	*out = index;
 	return err;
@@ -344,7 +346,8 @@ void weir_planner_join_prune(struct weir_planner *p, uint32_t stage)
 		sides[s].col_count = kept;
 		sides[s].types = types + begin;
 	}
-	uint32_t bounds = weir_join_in_windows(&st->def) ? 4 : 0; /* of windows: not kept with the rows */
+	/* Not kept with the rows: bounds of windows, numbers. */
+	uint32_t bounds = weir_join_in_windows(&st->def) ? 4 : st->def.numbered ? 1 : 0;
 	for (uint32_t at = total - bounds; at < total; at++, n++) {
 		names[n] = st->column_names[at];
 		types[n] = st->column_types[at];

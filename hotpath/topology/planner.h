@@ -60,6 +60,7 @@ enum weir_meta weir_planner_meta(const char *name);
 /* Goes up from node with what is wanted of its columns, until sources and stages are met: each is one branch. */
 enum weir_err weir_planner_walk(struct weir_planner *p, const struct weir_node *node, struct weir_plan_load ld,
 				uint32_t depth);
+enum weir_err weir_planner_branch_add(struct weir_planner *p, struct weir_plan_branch br);
 /* A new stage for node, busy until the caller says otherwise. */
 enum weir_err weir_planner_stage_add(struct weir_planner *p, const struct weir_node *node, const char *name,
 				     uint32_t *out);
@@ -77,9 +78,14 @@ const struct weir_expr *weir_planner_time_column(struct weir_planner *p, const s
 enum weir_err weir_planner_join(struct weir_planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
 enum weir_err weir_planner_rows(struct weir_planner *p, const struct weir_node *node, const struct weir_plan_load *ld,
 				uint32_t *out);
-enum weir_err weir_planner_history(struct weir_planner *p, const struct weir_node *node, uint32_t *out);
+enum weir_err weir_planner_history(struct weir_planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
 /* Leaves only those columns in a join that somebody reads, and rewrites the branches on both sides of it. */
 void weir_planner_join_prune(struct weir_planner *p, uint32_t stage);
+/* plan_foreign.c: the stages of a join by a foreign key; ld is rewritten over the result's columns. */
+enum weir_err weir_planner_foreign(struct weir_planner *p, const struct weir_node *node, struct weir_plan_load *ld,
+				   uint32_t depth, uint32_t *out);
+/* Adds the number of each row to what ld reads of stage `origin`, a join of tables. */
+void weir_planner_number(struct weir_planner *p, uint32_t origin, struct weir_plan_load *ld);
 
 /* plan_sink.c: a sink with all its branches. */
 enum weir_err weir_planner_sink_add(struct weir_planner *p, const struct weir_node *node);

@@ -81,6 +81,8 @@ enum job_kind {
 	JOB_JOIN_TABLE,
 	JOB_JOIN_AS_OF,
 	JOB_JOIN_TABLES,
+	JOB_JOIN_FOREIGN,
+	JOB_FOREIGN_GROUPS,
 	JOB_TABLE_GROUPS,
 	JOB_JOIN_INNER,
 	JOB_JOIN_LEFT,
@@ -91,11 +93,27 @@ enum job_kind {
 	JOB_COUNT
 };
 
-static const char *const job_name[] = {
-	"tumble",           "hop",         "session",          "tumble changes",   "session changes",   "table",
-	"two stages",       "stateless",   "table read",       "join table",       "join as of",        "join tables",
-	"table groups",     "join within", "left join within", "full join within", "join, then window", "join windows",
-	"full join of hops"};
+static const char *const job_name[] = {"tumble",
+				       "hop",
+				       "session",
+				       "tumble changes",
+				       "session changes",
+				       "table",
+				       "two stages",
+				       "stateless",
+				       "table read",
+				       "join table",
+				       "join as of",
+				       "join tables",
+				       "join foreign",
+				       "foreign groups",
+				       "table groups",
+				       "join within",
+				       "left join within",
+				       "full join within",
+				       "join, then window",
+				       "join windows",
+				       "full join of hops"};
 
 /* Rows of a table in topic "rows": few keys, some deleted, in the time of the input. */
 static void make_rows(const char *dir, const char *topic, uint64_t seed)
@@ -142,6 +160,21 @@ static struct weir_stream *make_join(struct weir_topology *tp, enum job_kind kin
 		struct weir_table *rows = weir_table(tp, "rows", "k STRING, name STRING, w BIGINT", "k", options);
 		struct weir_stream *keyed = weir_select(weir_to_stream(rows), "CAST(w % 20 AS STRING) AS k, w");
 		return weir_aggregate(weir_key_by(keyed, "k"), "g", "k, COUNT(*) AS n, SUM(w) AS v");
+	}
+	if (kind == JOB_JOIN_FOREIGN || kind == JOB_FOREIGN_GROUPS) {
+		char other[512];
+		snprintf(other, sizeof other, "connector=recorded path='%s' topic=rows2 format=json", in);
+		struct weir_table *l = weir_table(tp, "rows", "k STRING, name STRING, w BIGINT", "k", options);
+		struct weir_table *r = weir_table(tp, "rows2", "k STRING, name STRING, w BIGINT", "k", other);
+		struct weir_table *tb =
+			weir_join_tables_by(l, r, "j", "CONCAT('k', CAST(w % 12 AS STRING))",
+					    kind == JOB_JOIN_FOREIGN ? WEIR_JOIN_LEFT : WEIR_JOIN_INNER);
+		struct weir_stream *st =
+			weir_select(weir_to_stream(tb), "l.k AS k, l.w AS v, r.name AS name, CHAR_LENGTH(r.name) AS w");
+		if (kind == JOB_JOIN_FOREIGN)
+			return weir_filter(st, "COALESCE(w, 0) < 50");
+		st = weir_select(st, "CAST(w AS STRING) AS k, v");
+		return weir_aggregate(weir_key_by(st, "k"), "g", "k, COUNT(*) AS n, SUM(v) AS v");
 	}
 	if (kind == JOB_JOIN_TABLES) {
 		char other[512];

@@ -3,6 +3,7 @@
  *
  *   l.k = r.k                                       a key of the join
  *   r.t BETWEEN l.t - INTERVAL .. AND l.t + ..      bounds, of two streams; any comparison of the two time attributes
+ *   l.fk = r.k, of two tables                       a foreign key, where r.k is the whole key of r
  *   l.window_start = r.window_start AND ...         both ends: rows of one window meet
  *   anything else                                   a filter above an inner join; of an outer one, part of a match */
 #include "tools/sql/sql.h"
@@ -22,6 +23,14 @@ struct condition {
 	int64_t low, high;         /* bounds of r.time - l.time */
 	bool same_start, same_end; /* ON compares the two sides' windows */
 	const struct weir_expr *rest;
+	struct weir_buf pairs; /* struct pair: of two tables */
+	bool swapped;          /* the right table refers to the left one */
+};
+
+/* An equality of two tables' columns, before it is known which ones are keys. */
+struct pair {
+	const struct weir_expr *side[2];
+	const struct weir_expr *e;
 };
 
 /* Sets reads[s] where e reads a column of side s. */
@@ -89,12 +98,67 @@ static bool take_key(struct condition *cd, const struct weir_expr *e)
 	const struct weir_expr *key[2];
 	key[0] = e->args[left];
 	key[1] = weir_expr_substitute(e->args[1 - left], map, cd->left_count + in->column_count, cd->sq->m);
+	if (cd->side[0]->node->is_table && cd->side[1]->node->is_table) {
+		struct pair pr = {{key[0], key[1]}, e};
+		weir_buf_put(&cd->pairs, &pr, sizeof pr);
+		return true;
+	}
 	for (uint32_t s = 0; s < 2; s++)
 		if (cd->side[s]->node->is_table && (!is_table_key(cd->side[s]->node, key[s]) || has_key(cd, s, key[s])))
 			return false;
 	for (uint32_t s = 0; s < 2; s++)
 		weir_buf_put(&cd->keys[s], &key[s], sizeof key[s]);
 	return true;
+}
+
+/* Takes those pairs as keys whose columns on every side of `sides` (bits) are the table's own key, each once. False:
+ * they do not make up the whole key there; then nothing is taken. */
+static bool take_pairs(struct condition *cd, uint32_t sides)
+{
+	const struct pair *pr = (const struct pair *)(const void *)cd->pairs.data;
+	uint32_t n = (uint32_t)(cd->pairs.bytes / sizeof *pr);
+	const struct weir_expr *rest = cd->rest;
+	cd->keys[0].bytes = cd->keys[1].bytes = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		bool key = true;
+		for (uint32_t s = 0; s < 2; s++)
+			if ((sides >> s & 1) != 0)
+				key = key && is_table_key(cd->side[s]->node, pr[i].side[s]) &&
+				      !has_key(cd, s, pr[i].side[s]);
+		for (uint32_t s = 0; s < 2 && key; s++)
+			weir_buf_put(&cd->keys[s], &pr[i].side[s], sizeof pr[i].side[s]);
+		if (!key)
+			add_rest(cd, pr[i].e);
+	}
+	bool whole = true;
+	for (uint32_t s = 0; s < 2; s++)
+		if ((sides >> s & 1) != 0)
+			whole = whole && cd->side[s]->node->table_key != NULL &&
+				cd->keys[s].bytes / sizeof(struct weir_expr *) == cd->side[s]->node->table_key_count;
+	if (!whole)
+		cd->rest = rest;
+	return whole;
+}
+
+/* Two tables: by the keys of both, or by one's whole key and whatever the other one compares with it. */
+static enum weir_err choose_keys(struct condition *cd)
+{
+	if (cd->pairs.bytes == 0 || take_pairs(cd, 3))
+		return WEIR_OK;
+	bool l = cd->side[0]->node->table_key != NULL, r = cd->side[1]->node->table_key != NULL;
+	if (l && r && take_pairs(cd, 2)) {
+		cd->spec.foreign = true;
+	} else if (l && r && take_pairs(cd, 1)) {
+		cd->spec.foreign = cd->swapped = true;
+	} else {
+		(void)take_pairs(cd, 3); /* what is missing will be said */
+		return WEIR_OK;
+	}
+	enum weir_join_kind kept = cd->swapped ? WEIR_JOIN_RIGHT : WEIR_JOIN_LEFT;
+	if (cd->jn->kind != WEIR_JOIN_INNER && cd->jn->kind != kept)
+		return sql_error(cd->sq, cd->jn->at, "keep the rows of the table that refers to the other one",
+				 "not supported yet: rows of a table without one that refers to them");
+	return WEIR_OK;
 }
 
 /* ---- bounds in time ---- */
@@ -303,7 +367,7 @@ static enum weir_err check_condition(const struct condition *cd)
 	for (uint32_t s = 0; s < 2; s++) {
 		const struct weir_node *in = cd->side[s]->node;
 		bool kept = jn->kind == WEIR_JOIN_FULL || jn->kind == (s == 0 ? WEIR_JOIN_LEFT : WEIR_JOIN_RIGHT);
-		if (!in->is_table)
+		if (!in->is_table || cd->spec.foreign)
 			continue;
 		if (kept && !tables)
 			return sql_error(sq, jn->at, "keep the stream's rows: stream LEFT JOIN table",
@@ -360,6 +424,20 @@ static enum weir_err take_as_of(struct condition *cd, const struct weir_scope *s
 	return WEIR_OK;
 }
 
+/* The columns of a join's second input in front of those of its first, which has `first`. */
+static struct weir_node *left_first(struct weir_sql *sq, struct weir_node *node, uint32_t first)
+{
+	uint32_t count = node->column_count;
+	const char **names = weir_mem_take(sq->m, (count + 1) * sizeof *names);
+	const struct weir_expr **exprs = weir_mem_take(sq->m, (count + 1) * sizeof *exprs);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t at = (i + first) % count;
+		names[i] = node->columns[at].name;
+		exprs[i] = weir_expr_column(sq->m, at, &node->columns[at].type, names[i]);
+	}
+	return weir_build_project(sq->tp, node, names, exprs, count);
+}
+
 static enum weir_err build(struct condition *cd, const char *const *qualifiers, struct sql_rel *rel)
 {
 	struct weir_sql *sq = cd->sq;
@@ -374,9 +452,18 @@ static enum weir_err build(struct condition *cd, const char *const *qualifiers, 
 	spec->grace_ms = -1;
 	bool inner = spec->kind == WEIR_JOIN_INNER;
 	spec->residual = inner ? NULL : cd->rest;
+	struct weir_node *in[2] = {cd->side[0]->node, cd->side[1]->node};
+	if (cd->swapped) {
+		const struct weir_expr *const *keys = spec->keys[0];
+		spec->keys[0] = spec->keys[1];
+		spec->keys[1] = keys;
+		spec->kind = inner ? WEIR_JOIN_INNER : WEIR_JOIN_LEFT;
+	}
 	struct weir_node *node =
-		weir_build_join(sq->tp, cd->side[0]->node, cd->side[1]->node, sql_state_name(sq, "join"), spec);
+		weir_build_join(sq->tp, in[cd->swapped], in[!cd->swapped], sql_state_name(sq, "join"), spec);
 	enum weir_err err = sql_check_built(sq, cd->jn->at);
+	if (err == WEIR_OK && cd->swapped)
+		node = left_first(sq, node, in[1]->column_count);
 	if (err == WEIR_OK && inner && cd->rest != NULL) {
 		node = weir_build_filter(sq->tp, node, cd->rest);
 		err = sql_check_built(sq, cd->jn->at);
@@ -413,10 +500,13 @@ enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, s
 	if (err == WEIR_OK)
 		err = use_windows(&cd);
 	if (err == WEIR_OK)
+		err = choose_keys(&cd);
+	if (err == WEIR_OK)
 		err = check_condition(&cd);
 	if (err == WEIR_OK)
 		err = build(&cd, qualifiers, rel);
 	weir_buf_fini(&cd.keys[0]);
 	weir_buf_fini(&cd.keys[1]);
+	weir_buf_fini(&cd.pairs);
 	return err;
 }

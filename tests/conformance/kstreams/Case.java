@@ -101,6 +101,11 @@ abstract class Case {
 		return false;
 	}
 
+	/** Whether weir may leave out rows of Kafka Streams, all but the last one of a group. */
+	boolean fewer() {
+		return false;
+	}
+
 	boolean timeColumn() {
 		return false;
 	}
