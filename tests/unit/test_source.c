@@ -876,17 +876,54 @@ static void test_written_in_pieces(void **state)
 	const char *lines = drain(sl, 0, &last, &dg);
 	assert_non_null(strstr(lines, "0|199|199|k|"));
 	sl->ops->close(sl);
-	put_many(w, 200, 60);
+	put_many(w, 200, 160);
 	bytes = tmpdir_file_bytes(path);
 	assert_true(bytes > all && bytes % WEIR_PIECE_BYTES == 0);
 	OK(weir_topic_writer_close(w, &dg));
 	assert_true(tmpdir_file_bytes(path) > bytes);
 	sl = OPEN(dir, "t");
-	assert_string_equal(strrchr(offsets_of(drain(sl, 0, &last, &dg)), ' '), " 259");
+	assert_string_equal(strrchr(offsets_of(drain(sl, 0, &last, &dg)), ' '), " 359");
 	assert_int_equal(last, WEIR_POLL_BOUND);
 	sl->ops->close(sl);
 	free(path);
 	tmpdir_remove(dir);
+}
+
+/* Records of each of the batches of partition 0 of topic t, after count puts of value_bytes each. */
+static void check_batches(size_t value_bytes, int count, uint32_t least, uint32_t most)
+{
+	struct weir_diag *dg = NULL;
+	struct weir_topic_writer *w;
+	char *dir = tmpdir_make();
+	static char value[200000];
+	OK(weir_topic_writer_open(&w, dir, "t", 1, WEIR_CODEC_NONE, &dg));
+	for (int i = 0; i < count; i++)
+		OK(weir_topic_writer_put(w, 0, &(struct weir_out){.value = {value, value_bytes}, .timestamp = i}, &dg));
+	OK(weir_topic_writer_close(w, &dg));
+	struct weir_stream_log *sl = OPEN(dir, "t");
+	int64_t ts, left = count;
+	while (sl->ops->peek(sl, 0, &ts, &dg) == WEIR_POLL_UNIT) {
+		struct weir_unit *u;
+		OK(sl->ops->take(sl, 0, &u, &dg));
+		left -= u->count;
+		assert_in_range(u->count, left == 0 ? 1 : least, most);
+		sl->ops->release(sl, u);
+	}
+	assert_int_equal(left, 0);
+	sl->ops->close(sl);
+	tmpdir_remove(dir);
+}
+
+/* A recording's batches have 64 KiB, and as many records as the engine takes at once while that is below 256 KiB. */
+static void test_batches_of_a_recording(void **state)
+{
+	(void)state;
+	check_batches(10, 20000, 3000, 4096);
+	check_batches(100, 5000, 1024, 1024);
+	check_batches(240, 5000, 1024, 1024);
+	check_batches(1000, 2000, 255, 262);
+	check_batches(100000, 10, 2, 2);
+	check_batches(200000, 5, 1, 1);
 }
 
 static int fini_text(void **state)
@@ -918,6 +955,7 @@ int main(void)
 		cmocka_unit_test(test_growth_byte_by_byte),
 		cmocka_unit_test(test_memory_is_reused),
 		cmocka_unit_test(test_written_in_pieces),
+		cmocka_unit_test(test_batches_of_a_recording),
 	};
 	return cmocka_run_group_tests(tests, NULL, fini_text);
 }
