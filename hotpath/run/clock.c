@@ -250,8 +250,8 @@ int64_t weir_times_upstream(struct weir_times *tm, uint32_t part, uint32_t from,
 		low = us->time[k];
 		us->last = k;
 	}
-	if (bound != tm->bound[part])
-		tm->bound[part] = tm->out[part] = bound;
+	tm->bound[part] = bound;
+	tm->out[part] = low == INT64_MAX;
 	us->now = weir_max_i64(us->now, low == INT64_MAX ? high : low);
 	return us->now;
 }
@@ -263,6 +263,10 @@ uint32_t weir_times_part_flags(const struct weir_times *tm, uint32_t part)
 
 void weir_times_event(struct weir_times *tm, uint32_t part, enum weir_event event)
 {
+	/* Whether a repartition topic is idle say its upstream slots: a quiet one may wait for an instance that
+	 * restores. */
+	if (tm->upstream[part].time && event != WEIR_EVENT_BOUND)
+		return;
 	tm->out[part] = event != WEIR_EVENT_BACK;
 	tm->bound[part] = event == WEIR_EVENT_BOUND;
 }

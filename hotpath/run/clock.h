@@ -27,7 +27,8 @@ void weir_times_advance_up(struct weir_times *tm, uint32_t branch, uint32_t from
 enum { WEIR_UPSTREAM_OUT = 1 /* idle or at its bound */, WEIR_UPSTREAM_BOUND = 2 };
 /* A repartition topic's partition `part`: upstream slot `from` has handed on everything up to time. Returns the time of
  * the partition now: the minimum over upstream slots that count (WEIR_TIME_UNSET while one of them has said nothing),
- * the largest of all when none does. Once every slot is at its bound the partition is. Cost: O(1), O(upstream slots)
+ * the largest of all when none does: then the partition is out of the minimum itself. Once every slot is at its bound
+ * the partition is. Cost: O(1), O(upstream slots)
  * when the minimum or a flag moves. */
 int64_t weir_times_upstream(struct weir_times *tm, uint32_t part, uint32_t from, int64_t time, uint32_t flags);
 void weir_times_event(struct weir_times *tm, uint32_t part, enum weir_event event);

@@ -2,6 +2,7 @@
 #include "hotpath/run/exchange.h"
 
 enum { TIME_MARK = -1, TIME_HEAD = 8 };
+static const uint32_t leaves_bit = UINT32_C(1) << 31;
 
 static void put_le32(struct weir_buf *out, uint32_t v)
 {
@@ -15,10 +16,11 @@ static void put_le64(struct weir_buf *out, uint64_t v)
 	put_le32(out, (uint32_t)(v >> 32));
 }
 
-void weir_exchange_head(struct weir_buf *out, uint32_t upstream, int64_t time)
+void weir_exchange_head(struct weir_buf *out, uint32_t upstream, int64_t time, int64_t event_time, bool leaves)
 {
-	put_le32(out, upstream);
+	put_le32(out, upstream | (leaves ? leaves_bit : 0));
 	put_le64(out, (uint64_t)time);
+	put_le64(out, (uint64_t)event_time);
 }
 
 void weir_exchange_time_begin(struct weir_buf *out)
@@ -65,9 +67,13 @@ void weir_exchange_unwrap(struct weir_fragment *fr, struct weir_times *tm)
 		bool head = r->value && r->value_bytes >= 4;
 		if (head && weir_load_le32(r->value) == UINT32_MAX && take_times(r, fr->part, tm, &now))
 			continue;
+		fr->exchange_leaves[i] = 0;
 		if (r->value && r->value_bytes >= WEIR_EXCHANGE_HEAD) {
-			now = weir_times_upstream(tm, fr->part, weir_load_le32(r->value),
+			uint32_t upstream = weir_load_le32(r->value);
+			now = weir_times_upstream(tm, fr->part, upstream & ~leaves_bit,
 						  (int64_t)weir_load_le64(r->value + 4), 0);
+			u->timestamp = (int64_t)weir_load_le64(r->value + 12);
+			fr->exchange_leaves[i] = (upstream & leaves_bit) != 0;
 			u->value += WEIR_EXCHANGE_HEAD;
 			u->value_bytes -= WEIR_EXCHANGE_HEAD;
 		}

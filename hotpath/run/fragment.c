@@ -45,6 +45,7 @@ enum weir_err weir_fragment_create_scan(struct weir_fragment **out, const struct
 	weir_scratch_init(&fr->scratch);
 	if (sc->repartition >= 0)
 		fr->unwrapped = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *fr->unwrapped),
+		fr->exchange_leaves = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *fr->exchange_leaves),
 		fr->exchange_run = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *fr->exchange_run);
 	fr->cols = weir_xcalloc(sc->column_count + 1, sizeof *fr->cols);
 	fr->col_ptrs = weir_xcalloc(sc->column_count + 1, sizeof *fr->col_ptrs);
@@ -117,6 +118,7 @@ void weir_fragment_destroy(struct weir_fragment *fr)
 	for (uint32_t c = 0; fr->cols && fr->col_ptrs[c]; c++)
 		weir_col_fini(&fr->cols[c]);
 	free(fr->unwrapped);
+	free(fr->exchange_leaves);
 	free(fr->exchange_run);
 	free(fr->cols);
 	free(fr->col_ptrs);
@@ -287,14 +289,14 @@ static void count_implausible(struct weir_fragment *fr)
  * milliseconds. */
 static void fill_time(struct weir_fragment *fr, const struct weir_plan_scan *sc)
 {
-	const struct weir_input *in = fr->input;
+	const struct weir_record *records = fr->unwrapped ? fr->unwrapped : fr->input->records;
 	const char *name = "the record's timestamp";
 	int64_t lowest = sc->allow_negative_time ? -time_highest : 0;
 	if (sc->time) {
 		const struct weir_col *c;
 		weir_program_run(fr->time_program, fr->col_ptrs, &fr->sel, &fr->scratch, &c, &fr->errors);
 		int64_t ticks = weir_kind_is_timestamp(sc->time->type.kind) ? weir_ticks_per_ms(&sc->time->type) : 1;
-		if (ticks == 1 && !c->has_null && !c->is_const && fr->sel.count == in->count &&
+		if (ticks == 1 && !c->has_null && !c->is_const && fr->sel.count == fr->input->count &&
 		    fill_time_plain(fr, c->i64, lowest))
 			return;
 		name = sc->table->rowtime >= 0 ? sc->table->columns[sc->table->rowtime].name : "event time";
@@ -304,12 +306,12 @@ static void fill_time(struct weir_fragment *fr, const struct weir_plan_scan *sc)
 			if (WEIR_UNLIKELY(ticks != 1))
 				v = weir_floor_div(v, ticks);
 			if (WEIR_UNLIKELY(weir_col_is_null(c, row)))
-				v = in->records[row].value == NULL ? in->records[row].timestamp : INT64_MIN;
+				v = records[row].value == NULL ? records[row].timestamp : INT64_MIN;
 			fr->time[row] = v;
 		}
 	} else {
 		for (uint32_t i = 0; i < fr->sel.count; i++)
-			fr->time[fr->sel.row[i]] = in->records[fr->sel.row[i]].timestamp;
+			fr->time[fr->sel.row[i]] = records[fr->sel.row[i]].timestamp;
 	}
 	int64_t max = WEIR_TIME_UNSET;
 	uint32_t kept = 0;
@@ -400,6 +402,14 @@ static void reject_null_values(struct weir_fragment *fr, struct weir_fragment_br
 	fb->sel.count = kept;
 }
 
+/* Whether a row leaves the table it is of: it came without a value, its state said so, or the exchange does. */
+static bool leaves(const struct weir_fragment *fr, bool scan, uint32_t row)
+{
+	if (fr->exchange_leaves)
+		return fr->exchange_leaves[row] != 0;
+	return scan ? fr->input->records[row].value == NULL : fr->rows.op[row] == WEIR_OP_DELETE;
+}
+
 /* Into a table: what the filter drops, what came without a value, and what left the table before, is deleted. All rows
  * stay in: their keys say what goes. */
 static void mark_deletes(struct weir_fragment *fr, struct weir_fragment_branch *fb, bool scan,
@@ -418,7 +428,7 @@ static void mark_deletes(struct weir_fragment *fr, struct weir_fragment_branch *
 	}
 	for (uint32_t i = 0; i < fb->sel.count; i++) {
 		uint32_t row = fb->sel.row[i];
-		if (scan ? fr->input->records[row].value == NULL : fr->rows.op[row] == WEIR_OP_DELETE)
+		if (leaves(fr, scan, row))
 			fb->deletes[row] = 1;
 	}
 }
@@ -529,7 +539,7 @@ uint32_t weir_fragment_run(struct weir_fragment *fr, const struct weir_fragment_
 	k->cols = fb->out + st->key_count;
 	k->deletes = fb->deletes;
 	for (uint32_t r = 0; r < k->count && br->retracts; r++)
-		fb->deletes[r] = fr->rows.op[r] == WEIR_OP_DELETE;
+		fb->deletes[r] = leaves(fr, scan, r);
 	group_by_owner(fb, cf->routes, cf->worker_count);
 	return filtered;
 }

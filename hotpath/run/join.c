@@ -43,7 +43,8 @@ static void make_lanes(struct weir_join *jn, const struct weir_plan *pl)
 				jn->lanes[n++] =
 					(struct lane){.branch = branch,
 						      .from = up ? k : pl->scans[br->origin].partition_base + k,
-						      .up = up};
+						      .up = up,
+						      .topic = !up && pl->scans[br->origin].repartition >= 0};
 		}
 	}
 }
@@ -389,8 +390,8 @@ static void pass_begin(struct weir_join *jn, const uint32_t *group, uint32_t lan
 		ps->step = (const int64_t *)(const void *)ln->steps.data;
 		ps->end = ps->step + ln->steps.bytes / sizeof *ps->step;
 		ps->before = ln->before;
-		ps->up = ln->up;
-		ps->last = out ? INT64_MAX : ln->up ? now : weir_max_i64(ln->before, ln->high);
+		ps->up = ln->up || ln->topic;
+		ps->last = out ? INT64_MAX : ps->up ? now : weir_max_i64(ln->before, ln->high);
 		jn->lane_now[k] = ps->before;
 		lane_pass(jn, k, INT64_MIN, false, high);
 	}
@@ -605,9 +606,13 @@ void weir_join_flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 		if (!tl)
 			continue;
 		size_t at = b->results.bytes;
-		struct weir_tail_done done =
-			is_tables(jn) ? weir_tail_changes(tl, w->slots[jn->stage][slot], r, slot, &b->results)
-				      : weir_tail_stream(tl, cols, &all, r->time, slot, &r->scratch, &b->results);
+		struct weir_tail_done done;
+		if (weir_tail_exchanges(tl))
+			done = weir_worker_send(w, tl, branch, slot, r, &b->results);
+		else if (is_tables(jn))
+			done = weir_tail_changes(tl, w->slots[jn->stage][slot], r, slot, &b->results);
+		else
+			done = weir_tail_stream(tl, cols, &all, r->time, slot, &r->scratch, &b->results);
 		if (done.results) {
 			struct weir_chunk *c = weir_bundle_chunk(b);
 			c->output = w->cf.plan->branches[branch].target;

@@ -56,6 +56,7 @@ struct lane {
 	uint32_t branch;
 	uint32_t from;         /* global partition, or upstream slot */
 	bool up;               /* from an upstream slot */
+	bool topic;            /* of a repartition topic: its time is not its rows' own, and moves behind them */
 	int64_t before;        /* its time when holding began */
 	int64_t high;          /* largest key so far */
 	struct weir_buf steps; /* int64_t: the keys it went through, ascending */

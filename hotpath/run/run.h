@@ -105,6 +105,7 @@ struct weir_fragment {
 	int64_t time[WEIR_BATCH_ROWS];
 	int64_t run[WEIR_BATCH_ROWS];
 	struct weir_record *unwrapped; /* of a repartition topic: the rows without their heads; NULL: input's own */
+	uint8_t *exchange_leaves;      /* likewise: whether a row leaves the table it is of */
 	int64_t *exchange_run;         /* likewise: the partition's time as of each row, */
 	int64_t exchange_time;         /* and behind the last */
 	struct weir_sel sel;           /* accepted records */

@@ -16,6 +16,7 @@ struct weir_tail {
 	int64_t gap_ms; /* of the session state it reads, for windowed session keys */
 	struct weir_program *filter;
 	struct weir_program *project;
+	struct weir_program *time;        /* a repartition topic: event time of rows of a join, where it is a column */
 	struct weir_program *project_key; /* key columns alone: deletes must not fail on a value expression */
 	struct weir_encoder *key_encoder;
 	struct weir_encoder *value_encoder;
@@ -32,6 +33,9 @@ struct weir_tail {
 	const int64_t *exchange_run; /* a repartition topic: weir_tail_exchange */
 	int64_t exchange_before;
 	uint32_t upstream;
+	bool leaving; /* the row that is written leaves its table */
+	uint8_t *leaves;
+	int64_t *event_time; /* by time */
 	struct weir_row_errors errors;
 	struct weir_buf scratch_key, scratch_value;
 };
@@ -91,6 +95,12 @@ enum weir_err weir_tail_create(struct weir_tail **out, const struct weir_plan *p
 	enum weir_err err = weir_program_create(&tl->project, br->exprs, br->expr_count, dg);
 	if (err == WEIR_OK && br->filter)
 		err = weir_program_create(&tl->filter, &br->filter, 1, dg);
+	if (err == WEIR_OK && sk->repartition >= 0) {
+		tl->leaves = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *tl->leaves);
+		tl->event_time = weir_xcalloc(WEIR_BATCH_ROWS, sizeof *tl->event_time);
+	}
+	if (err == WEIR_OK && br->time)
+		err = weir_program_create(&tl->time, &br->time, 1, dg);
 	if (err == WEIR_OK && sk->is_table && sk->has_key) {
 		const struct weir_expr **exprs = weir_xcalloc(sk->key_count + 3, sizeof *exprs);
 		uint32_t n = 0;
@@ -131,6 +141,9 @@ void weir_tail_destroy(struct weir_tail *tl)
 	weir_program_destroy(tl->filter);
 	weir_program_destroy(tl->project);
 	weir_program_destroy(tl->project_key);
+	weir_program_destroy(tl->time);
+	free(tl->leaves);
+	free(tl->event_time);
 	if (tl->key_encoder)
 		tl->key_encoder->destroy(tl->key_encoder);
 	if (tl->value_encoder)
@@ -287,7 +300,7 @@ static void put_row(struct weir_tail *tl, uint32_t row, bool deleted, int64_t ti
 		size_t from = out->bytes;
 		if (!is_null_payload(tl->value_encoder, tl->value_cols, row)) {
 			if (WEIR_UNLIKELY(sk->repartition >= 0))
-				weir_exchange_head(out, tl->upstream, exchange_time(tl, row));
+				weir_exchange_head(out, tl->upstream, exchange_time(tl, row), time, tl->leaving);
 			tl->value_encoder->encode(tl->value_encoder, tl->value_cols, row, out);
 			head.value_bytes = (uint32_t)(out->bytes - from);
 		}
@@ -369,6 +382,85 @@ struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_c
 					(struct weir_slice){0}, 0, time[row], 0);
 		}
 	}
+	done.results = tl->pass.count;
+	return done;
+}
+
+bool weir_tail_exchanges(const struct weir_tail *tl)
+{
+	return tl->sk->repartition >= 0;
+}
+
+/* Which rows leave the table they are of (tl->leaves), and which pass (tl->pass): into a table all do. */
+static uint32_t split_exchange(struct weir_tail *tl, const struct weir_exchange_rows *er, struct weir_scratch *scratch)
+{
+	uint32_t filtered = 0;
+	tl->pass.count = er->sel->count;
+	memcpy(tl->pass.row, er->sel->row, er->sel->count * sizeof *er->sel->row);
+	memset(tl->leaves, 0, WEIR_BATCH_ROWS);
+	if (tl->filter)
+		filtered = weir_program_filter(tl->filter, er->in, &tl->pass, scratch, &tl->errors);
+	if (tl->br->table) {
+		tl->errors.count = 0; /* a condition that cannot be computed is not TRUE */
+		for (uint32_t i = 0; i < er->sel->count && tl->filter; i++)
+			tl->leaves[er->sel->row[i]] = 1;
+		for (uint32_t i = 0; i < tl->pass.count && tl->filter; i++)
+			tl->leaves[tl->pass.row[i]] = 0;
+		tl->pass.count = er->sel->count;
+		memcpy(tl->pass.row, er->sel->row, er->sel->count * sizeof *er->sel->row);
+		filtered = 0;
+	}
+	for (uint32_t i = 0; i < tl->pass.count && (tl->br->table || tl->br->retracts); i++) {
+		uint32_t row = tl->pass.row[i];
+		if (er->records ? er->records[row].value == NULL : er->op && er->op[row] == WEIR_OP_DELETE)
+			tl->leaves[row] = 1;
+	}
+	return filtered;
+}
+
+/* Event times of the rows that pass; those that have none are refused. */
+static const int64_t *exchange_event_times(struct weir_tail *tl, const struct weir_exchange_rows *er,
+					   struct weir_scratch *scratch)
+{
+	const struct weir_col *c;
+	if (!tl->time)
+		return er->time;
+	const struct weir_type *type = &tl->br->time->type;
+	uint32_t kept = 0;
+	weir_program_run(tl->time, er->in, &tl->pass, scratch, &c, &tl->errors);
+	for (uint32_t i = 0; i < tl->pass.count; i++) {
+		uint32_t row = tl->pass.row[i];
+		if (weir_col_is_null(c, row)) {
+			weir_row_errors_add(&tl->errors, row, WEIR_REASON_TIMESTAMP, UINT32_MAX, NULL, "no event time");
+			continue;
+		}
+		int64_t v = c->i64[c->is_const ? 0 : row];
+		tl->event_time[row] =
+			weir_kind_is_timestamp(type->kind) ? weir_floor_div(v, weir_ticks_per_ms(type)) : v;
+		tl->pass.row[kept++] = (uint16_t)row;
+	}
+	tl->pass.count = kept;
+	return tl->event_time;
+}
+
+struct weir_tail_done weir_tail_send(struct weir_tail *tl, const struct weir_exchange_rows *er,
+				     struct weir_scratch *scratch, struct weir_buf *out)
+{
+	struct weir_tail_done done = {.errors = &tl->errors};
+	tl->errors.count = 0;
+	done.filtered = split_exchange(tl, er, scratch);
+	const int64_t *time = exchange_event_times(tl, er, scratch);
+	if (tl->pass.count == 0)
+		return done;
+	project(tl, er->in, &tl->pass, tl->pass.row[tl->pass.count - 1] + 1u, scratch);
+	for (uint32_t i = 0; i < tl->pass.count; i++) {
+		uint32_t row = tl->pass.row[i];
+		tl->leaving = tl->leaves[row] != 0;
+		put_row(tl, row, false, time[row], 0, out);
+		if (tl->br->table && er->entry && er->entry[row] && er->op[row] != WEIR_OP_DELETE)
+			weir_slot_set_emitted(er->sl, er->entry[row], true);
+	}
+	tl->leaving = false;
 	done.results = tl->pass.count;
 	return done;
 }

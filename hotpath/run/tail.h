@@ -24,6 +24,21 @@ struct weir_tail_done {
 struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_col *const *in,
 				       const struct weir_sel *sel, const int64_t *time, uint32_t slot,
 				       struct weir_scratch *scratch, struct weir_buf *out);
+/* Whether the branch goes into a repartition topic: then weir_tail_send takes its rows, of whatever kind. */
+bool weir_tail_exchanges(const struct weir_tail *tl);
+/* Rows into a repartition topic, as a fragment would take them to the stage behind it (fragment.h): into a table, what
+ * the filter drops leaves. */
+struct weir_exchange_rows {
+	const struct weir_col *const *in;
+	const struct weir_sel *sel;
+	const int64_t *time;
+	const struct weir_record *records; /* the rows are of a scan; else NULL, and they are of a state: */
+	const uint8_t *op;                 /* NULL: all of them are new */
+	void *const *entry;                /* of a table: those in it count as emitted, so that their end is told; or */
+	struct weir_slot *sl;              /* NULL */
+};
+struct weir_tail_done weir_tail_send(struct weir_tail *tl, const struct weir_exchange_rows *er,
+				     struct weir_scratch *scratch, struct weir_buf *out);
 /* The next rows go into a repartition topic, from this upstream slot. Its time as of a row is the larger of before and
  * run[row]; run NULL: nothing that the stage has handed on yet moves time. */
 void weir_tail_exchange(struct weir_tail *tl, const int64_t *run, int64_t before, uint32_t upstream);

@@ -85,6 +85,10 @@ static enum weir_err state_fill(struct weir_worker *w, struct weir_diag **dg)
 			err = weir_join_create(&st->joins[s], w, s, dg);
 	for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++)
 		err = pool_fill(&st->scan_pool[s], w, true, s, st->inline_apply ? 1 : w->cf.fragments, dg);
+	uint32_t most = 0;
+	for (uint32_t s = 0; s < pl->stage_count; s++)
+		most = pl->stages[s].column_count > most ? pl->stages[s].column_count : most;
+	st->send_cols = weir_xcalloc(most + 1, sizeof *st->send_cols);
 	st->late_encoder = weir_xcalloc(pl->stage_count + 1, sizeof *st->late_encoder);
 	st->late_fields = weir_xcalloc(pl->stage_count + 1, sizeof *st->late_fields);
 	for (uint32_t s = 0; s < pl->stage_count && err == WEIR_OK; s++) {
@@ -211,6 +215,7 @@ void weir_worker_destroy(struct weir_worker *w)
 	}
 	free(st->late_encoder);
 	free(st->late_fields);
+	free(st->send_cols);
 	free(st->guarded);
 	free(st->guarded_rows);
 	free(st->implausible);
@@ -557,8 +562,12 @@ static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
 			weir_fragment_valued(fr, sel, &st->errors);
 			refuse_records(w, b, fr, &st->errors, fr->refused, pl->sinks[br->target].name);
 		}
-		struct weir_tail_done done = weir_tail_stream(tl, fr->col_ptrs, sel, fr->time, fr->input->partition,
-							      &fr->scratch, &b->results);
+		const struct weir_exchange_rows er = {
+			.in = fr->col_ptrs, .sel = sel, .time = fr->time, .records = fr->input->records};
+		struct weir_tail_done done =
+			weir_tail_exchanges(tl) ? weir_tail_send(tl, &er, &fr->scratch, &b->results)
+						: weir_tail_stream(tl, fr->col_ptrs, sel, fr->time,
+								   fr->input->partition, &fr->scratch, &b->results);
 		st->now->filtered += done.filtered;
 		st->now->applied += done.results;
 		if (done.results) {
@@ -579,6 +588,24 @@ static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
 }
 
 /* ---- state ---- */
+
+struct weir_tail_done weir_worker_send(struct weir_worker *w, struct weir_tail *tl, uint32_t branch, uint32_t slot,
+				       struct weir_rows *rows, struct weir_buf *out)
+{
+	const struct weir_plan_branch *br = &w->cf.plan->branches[branch];
+	struct weir_sel all;
+	weir_sel_all(&all, rows->count);
+	weir_tail_exchange(tl, NULL, WEIR_TIME_UNSET, weir_plan_upstream(w->cf.plan, branch, slot));
+	for (uint32_t c = 0; c < rows->col_count; c++)
+		w->st->send_cols[c] = &rows->cols[c];
+	struct weir_exchange_rows er = {.in = w->st->send_cols,
+					.sel = &all,
+					.time = rows->time,
+					.op = rows->op,
+					.entry = rows->entry,
+					.sl = w->slots[br->origin][slot]};
+	return weir_tail_send(tl, &er, &rows->scratch, out);
+}
 
 void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot,
 			       uint64_t seq)
@@ -602,8 +629,11 @@ void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uin
 			if (!tl)
 				continue;
 			size_t at = b->results.bytes;
-			struct weir_tail_done done =
-				weir_tail_changes(tl, w->slots[stage][slot], &st->rows, slot, &b->results);
+			struct weir_tail_done done;
+			if (weir_tail_exchanges(tl))
+				done = weir_worker_send(w, tl, ps->branches[i], slot, &st->rows, &b->results);
+			else
+				done = weir_tail_changes(tl, w->slots[stage][slot], &st->rows, slot, &b->results);
 			if (done.results) {
 				struct weir_chunk *c = weir_bundle_chunk(b);
 				c->output = pl->branches[ps->branches[i]].target;

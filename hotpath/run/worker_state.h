@@ -78,7 +78,8 @@ struct weir_worker_state {
 	bool *implausible;                      /* per scan: its warning has been given */
 	struct weir_encoder **late_encoder;     /* per stage that feeds another: its rows as JSON, for late.topic */
 	struct weir_field **late_fields;
-	uint64_t late_count; /* orders late records within a slot */
+	const struct weir_col **send_cols; /* scratch: columns of a stage as pointers */
+	uint64_t late_count;               /* orders late records within a slot */
 	bool last_seen;
 	uint32_t bundles_out;
 };
@@ -109,6 +110,9 @@ void weir_worker_refuse(struct weir_worker *w, struct weir_bundle *b, const char
 			const char *field, const char *detail);
 void weir_worker_count_errors(struct weir_worker *w, struct weir_bundle *b, const char *stage_name,
 			      const struct weir_row_errors *errors, uint32_t from);
+/* Rows of a stage's slot into a repartition topic, by a branch into its sink. */
+struct weir_tail_done weir_worker_send(struct weir_worker *w, struct weir_tail *tl, uint32_t branch, uint32_t slot,
+				       struct weir_rows *rows, struct weir_buf *out);
 /* Drains the change list of a slot into result chunks. */
 void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot,
 			       uint64_t seq);

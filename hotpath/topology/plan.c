@@ -802,7 +802,7 @@ static enum weir_err finish(struct weir_planner *p, struct weir_plan **out)
 	pl->force_local = p->settings->exchange == WEIR_PLAN_EXCHANGE_LOCAL;
 	*out = pl;
 	if (p->settings->exchange == WEIR_PLAN_EXCHANGE_TOPIC)
-		return weir_plan_repartition(pl, p->settings->app, p->m, p->dg);
+		weir_plan_repartition(pl, p->settings->app, p->m);
 	return WEIR_OK;
 }
 

@@ -122,9 +122,10 @@ struct weir_plan_sink {
 	int32_t repartition;      /* writes this repartition topic; -1: an ordinary sink */
 };
 
-/* A topic exchange: rows of the branches `inputs` go through a repartition topic, written by a sink and read by a scan
- * that feeds the stage directly. Upstream slots are the source partitions (or slots of a stage) that the rows come
- * from, numbered branch by branch; every instance numbers them alike. */
+/* A topic exchange: rows of the branches `inputs` (a stage's, or those of one side of a join) go through a repartition
+ * topic, written by a sink and read by a scan that feeds the stage directly. Rows that leave a table travel as rows
+ * with a mark (hotpath/run/exchange.h). Upstream slots are the source partitions (or slots of a stage) that the rows
+ * come from, numbered branch by branch; every instance numbers them alike. */
 struct weir_plan_repartition {
 	const char *topic;
 	uint32_t sink;
@@ -184,10 +185,18 @@ struct weir_plan_settings {
 /* Flattens the graph of tp. Fails with what cannot run: no sink, an aggregate over a table, ... */
 WEIR_MUST_CHECK enum weir_err weir_plan_create(struct weir_plan **out, struct weir_topology *tp,
 					       const struct weir_plan_settings *settings, struct weir_diag **dg);
-/* repartition.c: puts a repartition topic before every stage that its sources' keys do not feed directly. Part of
- * weir_plan_create for exchange=topic; m is the topology's. */
-WEIR_MUST_CHECK enum weir_err weir_plan_repartition(struct weir_plan *pl, const char *app, struct weir_mem *m,
-						    struct weir_diag **dg);
+/* repartition.c: puts a repartition topic before every stage that its sources' keys do not feed directly, and before
+ * either side of a join that needs one. Part of weir_plan_create for exchange=topic; m is the topology's. */
+void weir_plan_repartition(struct weir_plan *pl, const char *app, struct weir_mem *m);
+/* The key of a source's records, as far as a stage's keys are made of its columns. */
+struct weir_plan_source_key {
+	uint32_t count;
+	uint32_t position[64]; /* which of the stage's keys each of its columns is */
+	struct weir_format_options format;
+};
+/* False: br comes from no source, or the source's key columns are not all keys of the stage, unchanged. */
+bool weir_plan_source_key(const struct weir_plan *pl, const struct weir_plan_branch *br, uint32_t key_count,
+			  struct weir_plan_source_key *out);
 /* Whether the sources' own keys feed a stage: what decides between a direct and any other exchange, equal partition
  * counts aside. *why says why not. */
 bool weir_plan_keyed_alike(const struct weir_plan *pl, const struct weir_plan_stage *st, const char **why);

@@ -73,10 +73,26 @@ static bool direct_positions(const struct weir_plan *pl, const struct weir_plan_
 	return *count > 0;
 }
 
+/* One input is enough: what does not come through a topic is keyed as the topic is (repartition.c). */
 static bool behind_topic(const struct weir_plan *pl, const struct weir_plan_stage *st)
 {
-	const struct weir_plan_branch *br = &pl->branches[st->inputs[0]];
-	return br->from == WEIR_FROM_SCAN && pl->scans[br->origin].repartition >= 0; /* its only input */
+	bool any = false;
+	for (uint32_t i = 0; i < st->input_count; i++) {
+		const struct weir_plan_branch *br = &pl->branches[st->inputs[i]];
+		any |= br->from == WEIR_FROM_SCAN && pl->scans[br->origin].repartition >= 0;
+	}
+	return any;
+}
+
+bool weir_plan_source_key(const struct weir_plan *pl, const struct weir_plan_branch *br, uint32_t key_count,
+			  struct weir_plan_source_key *out)
+{
+	if (br->from != WEIR_FROM_SCAN || br->rekeys)
+		return false;
+	const struct weir_table_def *def = pl->scans[br->origin].table;
+	out->format = def->options.key_format;
+	out->format.kind = key_format_of(def);
+	return direct_positions(pl, br, key_count, out->position, &out->count);
 }
 
 bool weir_plan_keyed_alike(const struct weir_plan *pl, const struct weir_plan_stage *st, const char **why)

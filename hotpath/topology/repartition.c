@@ -1,14 +1,18 @@
 /* repartition.c: the topic exchange: a stage whose rows are not where its keys say is fed through a topic of its own,
  * which instances share (plan.h). Rewrites a finished plan: scan or stage -> sink (packed rows by key) ... scan ->
  * stage.
+ *
+ * A join has a topic for each side that needs one. A side whose source is keyed by what is joined stays as it is, if
+ * its keys have bytes that everybody writes alike (one column, as text or as Kafka's serializers write numbers): the
+ * other side's topic is keyed with the same bytes, so that equal keys meet in partitions of one number. Else both sides
+ * go through topics.
  * @thread init */
 #include "hotpath/topology/plan.h"
 
 /* The columns of the exchanged rows, as a table whose topic is the repartition topic. */
-static struct weir_table_def *make_table(const struct weir_plan *pl, const struct weir_plan_stage *st,
+static struct weir_table_def *make_table(const struct weir_plan_branch *br, const struct weir_plan_stage *st,
 					 const char *topic, struct weir_mem *m)
 {
-	const struct weir_plan_branch *br = &pl->branches[st->inputs[0]];
 	struct weir_table_def *def = weir_mem_take(m, sizeof *def);
 	struct weir_table_column *columns = weir_mem_take(m, (br->expr_count + 1) * sizeof *columns);
 	for (uint32_t c = 0; c < br->expr_count; c++) {
@@ -29,8 +33,15 @@ static struct weir_table_def *make_table(const struct weir_plan *pl, const struc
 	return def;
 }
 
-static void make_sink(struct weir_plan_sink *sk, const struct weir_table_def *def, uint32_t key_count, uint32_t number,
-		      struct weir_mem *m)
+/* What the records of a repartition topic have as keys. */
+struct key_spec {
+	uint32_t count;
+	const uint32_t *columns; /* NULL: the first ones */
+	struct weir_format_options format;
+};
+
+static void make_sink(struct weir_plan_sink *sk, const struct weir_table_def *def, const struct key_spec *key,
+		      uint32_t number, struct weir_mem *m)
 {
 	uint32_t n = def->column_count;
 	const char **names = weir_mem_take(m, (n + 1) * sizeof *names);
@@ -46,12 +57,12 @@ static void make_sink(struct weir_plan_sink *sk, const struct weir_table_def *de
 				      .column_count = n,
 				      .column_names = names,
 				      .column_types = types,
-				      .has_key = key_count > 0,
-				      .key_format = def->options.key_format,
+				      .has_key = key->count > 0,
+				      .key_format = key->format,
 				      .window_start_column = -1,
 				      .window_end_column = -1,
-				      .key_count = key_count,
-				      .key_columns = all,
+				      .key_count = key->count,
+				      .key_columns = key->columns ? key->columns : all,
 				      .value_format = def->options.value_format,
 				      .value_count = n,
 				      .value_columns = all,
@@ -94,44 +105,31 @@ static void *longer(struct weir_mem *m, const void *array, uint32_t count, size_
 	return more;
 }
 
-static enum weir_err exchange_by_topic(struct weir_plan *pl, uint32_t stage, const char *app, struct weir_mem *m,
-				       struct weir_diag **dg)
+/* Sends the branches inputs[0..count) of a stage, alike but for their origins, through topic; returns the branch that
+ * brings their rows back to the stage. */
+static uint32_t exchange_by_topic(struct weir_plan *pl, uint32_t stage, const uint32_t *inputs, uint32_t count,
+				  const char *topic, const struct key_spec *key, struct weir_mem *m)
 {
-	struct weir_plan_stage *st = &pl->stages[stage];
-	if (st->def.kind == WEIR_STATE_ROWS || st->def.kind == WEIR_STATE_JOIN)
-		return weir_diag_set(
-			dg, WEIR_E_PLAN,
-			"state %s (a join or a table) is not keyed as its sources are, and cannot go through a "
-			"repartition topic: write the re-keyed stream to a topic of its own and join that, or "
-			"leave exchange at auto",
-			st->name);
-	for (uint32_t i = 0; i < st->input_count; i++) {
-		const struct weir_plan_branch *br = &pl->branches[st->inputs[i]];
-		if (br->from == WEIR_FROM_STAGE && pl->stages[br->origin].def.changes)
-			return weir_diag_set(dg, WEIR_E_PLAN,
-					     "state %s is fed by updates (EMIT CHANGES) of state %s: that cannot go "
-					     "through a repartition topic; leave exchange at auto",
-					     st->name, pl->stages[br->origin].name);
-	}
-	struct weir_plan_repartition *rp;
-	const char *topic = weir_mem_printf(m, "%s-%s-repartition", app, st->name);
-	struct weir_table_def *def = make_table(pl, st, topic, m);
+	const struct weir_plan_stage *st = &pl->stages[stage];
+	const struct weir_plan_branch *first = &pl->branches[inputs[0]];
+	bool table = first->table, retracts = first->retracts;
+	uint32_t side = first->side;
+	struct weir_table_def *def = make_table(first, st, topic, m);
 	pl->sinks = longer(m, pl->sinks, pl->sink_count, sizeof *pl->sinks);
 	pl->scans = longer(m, pl->scans, pl->scan_count, sizeof *pl->scans);
 	pl->branches = longer(m, pl->branches, pl->branch_count, sizeof *pl->branches);
 	pl->repartitions = longer(m, pl->repartitions, pl->repartition_count, sizeof *pl->repartitions);
 	uint32_t number = pl->repartition_count++;
-	rp = &pl->repartitions[number];
+	struct weir_plan_repartition *rp = &pl->repartitions[number];
 	*rp = (struct weir_plan_repartition){.topic = topic,
 					     .sink = pl->sink_count++,
 					     .scan = pl->scan_count++,
 					     .stage = stage,
-					     .input_count = st->input_count,
-					     .inputs = st->inputs,
-					     .base = weir_mem_take(m, (st->input_count + 1) * sizeof(uint32_t))};
+					     .input_count = count,
+					     .inputs = inputs,
+					     .base = weir_mem_take(m, (count + 1) * sizeof(uint32_t))};
 	uint32_t branch = pl->branch_count++;
-	/* Sessions that span keys are one state: its rows go to one partition, as do those grouped by nothing. */
-	make_sink(&pl->sinks[rp->sink], def, st->def.shared ? st->def.shared_keys : st->key_count, number, m);
+	make_sink(&pl->sinks[rp->sink], def, key, number, m);
 	make_scan(&pl->scans[rp->scan], def, &pl->sinks[rp->sink], branch, number, m);
 	const struct weir_expr **exprs = weir_mem_take(m, (def->column_count + 1) * sizeof *exprs);
 	for (uint32_t c = 0; c < def->column_count; c++)
@@ -141,30 +139,116 @@ static enum weir_err exchange_by_topic(struct weir_plan *pl, uint32_t stage, con
 							 .to = WEIR_TO_STAGE,
 							 .target = stage,
 							 .expr_count = def->column_count,
-							 .exprs = exprs};
-	for (uint32_t i = 0; i < rp->input_count; i++) {
-		pl->branches[rp->inputs[i]].to = WEIR_TO_SINK;
-		pl->branches[rp->inputs[i]].target = rp->sink;
+							 .exprs = exprs,
+							 .side = side,
+							 .table = table,
+							 .retracts = retracts};
+	for (uint32_t i = 0; i < count; i++) {
+		pl->branches[inputs[i]].to = WEIR_TO_SINK;
+		pl->branches[inputs[i]].target = rp->sink;
 	}
-	uint32_t *inputs = weir_mem_take(m, sizeof *inputs);
-	*inputs = branch;
-	st->inputs = inputs;
-	st->input_count = 1;
-	return WEIR_OK;
+	return branch;
 }
 
-enum weir_err weir_plan_repartition(struct weir_plan *pl, const char *app, struct weir_mem *m, struct weir_diag **dg)
+/* The branches of one side of a join. */
+static uint32_t side_inputs(const struct weir_plan *pl, const struct weir_plan_stage *st, uint32_t side, uint32_t **out,
+			    struct weir_mem *m)
 {
-	enum weir_err err = WEIR_OK;
+	uint32_t n = 0;
+	uint32_t *inputs = *out = weir_mem_take(m, (st->input_count + 1) * sizeof *inputs);
+	for (uint32_t i = 0; i < st->input_count; i++)
+		if (pl->branches[st->inputs[i]].side == side)
+			inputs[n++] = st->inputs[i];
+	return n;
+}
+
+/* Whether keys of this type have the same bytes in the format, whoever writes them. */
+static bool is_portable(enum weir_format_kind format, const struct weir_type *type)
+{
+	if (format == WEIR_FORMAT_RAW)
+		return weir_kind_is_string(type->kind);
+	return format == WEIR_FORMAT_KAFKA &&
+	       (weir_kind_is_string(type->kind) || type->kind == WEIR_KIND_INT || type->kind == WEIR_KIND_BIGINT);
+}
+
+/* Whether a side of a join can stay as it is while the other one goes through a topic; *out says what that topic's keys
+ * must be. */
+static bool side_stays(const struct weir_plan *pl, const struct weir_plan_stage *st, const uint32_t *inputs,
+		       uint32_t count, const struct weir_plan_branch *other, struct key_spec *out, struct weir_mem *m)
+{
+	uint32_t *column = weir_mem_take(m, sizeof *column);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct weir_plan_branch *br = &pl->branches[inputs[i]];
+		struct weir_plan_source_key sk;
+		if (!weir_plan_source_key(pl, br, st->key_count, &sk) || sk.count != 1)
+			return false;
+		const struct weir_type *own = &br->exprs[sk.position[0]]->type;
+		const struct weir_type *others = &other->exprs[sk.position[0]]->type;
+		if (!is_portable(sk.format.kind, own) || !is_portable(sk.format.kind, others) ||
+		    (own->kind != others->kind && !weir_kind_is_string(own->kind)) ||
+		    (i > 0 && (*column != sk.position[0] || out->format.kind != sk.format.kind)))
+			return false;
+		*column = sk.position[0];
+		*out = (struct key_spec){.count = 1, .columns = column, .format = sk.format};
+	}
+	return count > 0;
+}
+
+static void exchange_join(struct weir_plan *pl, uint32_t stage, const char *app, struct weir_mem *m)
+{
+	static const char *const names[2] = {"left", "right"};
+	struct weir_plan_stage *st = &pl->stages[stage];
+	struct key_spec all = {.count = st->key_count, .format = {.kind = WEIR_FORMAT_PACKED}}, key = all;
+	uint32_t *side[2], count[2], stays = 2;
+	for (uint32_t s = 0; s < 2; s++)
+		count[s] = side_inputs(pl, st, s, &side[s], m);
+	for (uint32_t s = 0; s < 2 && stays == 2; s++)
+		if (count[1 - s] != 0 && side_stays(pl, st, side[s], count[s], &pl->branches[side[1 - s][0]], &key, m))
+			stays = s;
+	uint32_t *inputs = weir_mem_take(m, (st->input_count + 1) * sizeof *inputs), n = 0;
+	for (uint32_t s = 0; s < 2; s++) {
+		if (count[s] == 0)
+			continue;
+		if (s == stays) {
+			memcpy(inputs + n, side[s], count[s] * sizeof *inputs);
+			n += count[s];
+			continue;
+		}
+		const char *topic = weir_mem_printf(m, "%s-%s-%s-repartition", app, st->name, names[s]);
+		inputs[n++] = exchange_by_topic(pl, stage, side[s], count[s], topic, stays == 2 ? &all : &key, m);
+	}
+	st->inputs = inputs;
+	st->input_count = n;
+}
+
+static void exchange_stage(struct weir_plan *pl, uint32_t stage, const char *app, struct weir_mem *m)
+{
+	struct weir_plan_stage *st = &pl->stages[stage];
+	const char *topic = weir_mem_printf(m, "%s-%s-repartition", app, st->name);
+	uint32_t *inputs = weir_mem_take(m, sizeof *inputs);
+	/* Sessions that span keys are one state: its rows go to one partition, as do those grouped by nothing. */
+	struct key_spec key = {.count = st->def.shared ? st->def.shared_keys : st->key_count,
+			       .format = {.kind = WEIR_FORMAT_PACKED}};
+	*inputs = exchange_by_topic(pl, stage, st->inputs, st->input_count, topic, &key, m);
+	st->inputs = inputs;
+	st->input_count = 1;
+}
+
+void weir_plan_repartition(struct weir_plan *pl, const char *app, struct weir_mem *m)
+{
 	const char *why;
-	for (uint32_t s = 0; s < pl->stage_count && err == WEIR_OK; s++)
-		if (!weir_plan_keyed_alike(pl, &pl->stages[s], &why))
-			err = exchange_by_topic(pl, s, app, m, dg);
+	for (uint32_t s = 0; s < pl->stage_count; s++) {
+		if (weir_plan_keyed_alike(pl, &pl->stages[s], &why))
+			continue;
+		if (pl->stages[s].def.kind == WEIR_STATE_JOIN)
+			exchange_join(pl, s, app, m);
+		else
+			exchange_stage(pl, s, app, m);
+	}
 	/* Every stage is fed by scans now. */
 	for (uint32_t s = 0; s < pl->stage_count; s++)
 		pl->stages[s].level = 1;
 	pl->level_count = pl->stage_count ? 1 : 0;
-	return err;
 }
 
 uint32_t weir_plan_upstream(const struct weir_plan *pl, uint32_t branch, uint32_t from)

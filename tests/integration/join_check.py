@@ -11,6 +11,7 @@ without any of weir's code.
     join_check.py tables DIR KEEP             prices left join stocks: every row is a pair that was, in order, and the
                                               last of a key is the one that is
     join_check.py groups DIR KEEP             members by region: the last row of a group is right
+    join_check.py totals DIR KEEP             orders and payments by customer, joined: the last row of a customer is right
 
 KEEP says what may happen to results: exact (each once), again (some more than once, none missing), missing (none more
 than once, some not there).
@@ -222,6 +223,21 @@ def groups(directory, keep):
     for r in rows():
         v = r["payload"]
         now[r["key"]] = None if v is None else [payload(r)["members"], payload(r)["points"]]
+    return ["%s ends as %s, should be %s" % (k, now.get(k), should.get(k))
+            for k in set(now) | set(should) if now.get(k) != should.get(k) and keep != "missing"]
+
+
+def totals(directory, keep):
+    should = {}
+    paid = collections.Counter(p["customer"] for _, p in lines(directory, "payments"))
+    for _, o in lines(directory, "orders"):
+        t = should.setdefault(o["customer"], [0, 0, paid[o["customer"]] or None])
+        t[0] += 1
+        t[1] += o["amount"]
+    now = {}
+    for r in rows():
+        v = payload(r) if r["payload"] is not None else None
+        now[r["key"]] = v and [v["orders"], v["amount"], v["payments"]]
     return ["%s ends as %s, should be %s" % (k, now.get(k), should.get(k))
             for k in set(now) | set(should) if now.get(k) != should.get(k) and keep != "missing"]
 

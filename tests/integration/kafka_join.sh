@@ -4,7 +4,7 @@
 # and restarted, and shared by instances that come, go and crash. Joins lose and double nothing: an unmatched row of a left
 # or full join is there exactly once for readers of committed records, and never beside its match.
 #   kafka_join.sh [--full] [--seed N] [--only SECTION]     --full: 40 kills a guarantee instead of 4, ten times the
-#                                        records; sections: calm kill tables shared; prints `ok NAME` or
+#                                        records; sections: calm kill tables topic shared; prints `ok NAME` or
 #                                        `not ok NAME` lines, or `skipped: why`
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -78,14 +78,17 @@ upsert_table() {
 	echo "CREATE TABLE $1 ($4 STRING, $2, PRIMARY KEY ($4) NOT ENFORCED) WITH ('connector' = 'upsert-kafka', 'topic' = '$3', 'value.format' = 'json', 'key.format' = 'raw', 'value.fields-include' = 'EXCEPT_KEY'${5:-});"
 }
 
+products_table() {
+	echo "CREATE TABLE products (product_id STRING, version BIGINT, ts BIGINT, $time, PRIMARY KEY (product_id) NOT ENFORCED)
+		WITH ('connector' = 'upsert-kafka', 'topic' = 'products', 'value.format' = 'json', 'key.format' = 'raw'$bounded);"
+}
 # streams_sql APP: orders with payments, three ways, and sales with the products of their time
 streams_sql() {
 	local kind join where="p.event_time BETWEEN o.event_time AND o.event_time + INTERVAL '10' SECOND"
 	source_table orders "order_id STRING, customer STRING, amount BIGINT" orders order_id
 	source_table payments "payment_id STRING, order_id STRING, customer STRING" payments order_id
 	source_table sales "sale_id STRING, product_id STRING" sales product_id
-	echo "CREATE TABLE products (product_id STRING, version BIGINT, ts BIGINT, $time, PRIMARY KEY (product_id) NOT ENFORCED)
-		WITH ('connector' = 'upsert-kafka', 'topic' = 'products', 'value.format' = 'json', 'key.format' = 'raw'$bounded);"
+	products_table
 	for kind in inner left full; do
 		sink_table "paid_$kind" "order_id STRING, payment_id STRING, amount BIGINT" "$1-$kind" order_id
 		[ $kind = inner ] && join=JOIN || join="$kind JOIN"
@@ -303,6 +306,66 @@ if wants tables; then
 	together table_job latest-at_least_once tables-at_least_once groups-at_least_once
 	together alone_job crashed twin
 	together table_job latest-exactly_once tables-exactly_once groups-exactly_once
+fi
+# ---- exchange=topic: inputs that are keyed by something else, instances that come, go and crash ----
+# topic_sql APP: orders come keyed by customer (payments by the order they pay: they stay), sales by sale (products stay);
+# both sides by something else; members by region; and two aggregates (tables that change) joined by customer
+topic_sql() {
+	local key kind join where="p.event_time BETWEEN o.event_time AND o.event_time + INTERVAL '10' SECOND"
+	source_table orders "order_id STRING, customer STRING, amount BIGINT" orders-by-other customer
+	source_table payments "payment_id STRING, order_id STRING, customer STRING" payments order_id
+	source_table payments_by_other "payment_id STRING, order_id STRING, customer STRING" payments-by-other payment_id
+	source_table sales "sale_id STRING, product_id STRING" sales-by-other sale_id
+	products_table
+	for kind in inner left full; do
+		key=payments
+		[ $kind = inner ] && join=JOIN || join="$kind JOIN"
+		[ $kind = full ] && key=payments_by_other
+		sink_table "paid_$kind" "order_id STRING, payment_id STRING, amount BIGINT" "$1-$kind" order_id
+		echo "INSERT INTO paid_$kind SELECT o.order_id, p.payment_id, o.amount FROM orders o $join $key p
+			ON o.order_id = p.order_id AND $where;"
+	done
+	sink_table versioned "sale_id STRING, version BIGINT" "$1-asof" sale_id
+	echo "INSERT INTO versioned SELECT s.sale_id, p.version FROM sales s
+		LEFT JOIN products FOR SYSTEM_TIME AS OF s.event_time AS p ON s.product_id = p.product_id;"
+	groups_sql "$1"
+	echo "CREATE TEMPORARY VIEW ordered AS SELECT customer, COUNT(*) AS n, SUM(amount) AS amount FROM orders GROUP BY customer;
+		CREATE TEMPORARY VIEW paid AS SELECT customer, COUNT(*) AS n FROM payments GROUP BY customer;"
+	upsert_table totals "orders BIGINT, amount BIGINT, payments BIGINT" "$1-totals" customer
+	echo "INSERT INTO totals SELECT o.customer, o.n, o.amount, p.n FROM ordered o LEFT JOIN paid p ON o.customer = p.customer;"
+}
+# topic_is APP: all of them
+topic_is() {
+	streams_are "$1" exact
+	for kind in groups totals; do
+		settled "$1-$kind"
+		fine "$name: $kind" judge $kind "$in" exact <"$scratch/rows"
+	done
+}
+topic_job() { # GUARANTEE
+	name="exchange=topic, $1" app=topic-$1
+	topic_sql "$app" >"$scratch/$app.sql"
+	to_the_end "$name: runs to the bound" "$app" -X exchange=topic -X "processing.guarantee=$1"
+	topic_is "$app"
+}
+topic_shared_job() {
+	name="exchange=topic, shared" app=topic-shared
+	topic_sql "$app" >"$scratch/$app.sql"
+	come_and_go $((records / 2)) -X exchange=topic
+	topic_is "$app"
+}
+if wants topic; then
+	wants tables || produce members
+	produce orders-by-other payments-by-other
+	produce sales-by-other
+	app=topic-odd
+	topic_sql "$app" >"$scratch/$app.sql"
+	$kafka create "$scratch/broker" "$app-paid_full-join-right-repartition" 3 >/dev/null 2>&1
+	expect "a repartition topic with another number of partitions is refused" 78 \
+		"topic $app-paid_full-join-right-repartition has 3 partitions, its application's sources have 4" \
+		timeout 60 "$weir" run "$scratch/$app.sql" -b "$b" -X exchange=topic
+	together topic_job at_least_once exactly_once at_most_once
+	together topic_shared_job shared
 fi
 if wants shared; then
 	wants tables || produce prices stocks

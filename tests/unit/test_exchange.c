@@ -67,12 +67,21 @@ static void test_idle_slots_hold_nothing_up(void **state)
 	assert_true(weir_times_upstream(tm, PART, 1, WEIR_TIME_UNSET, WEIR_UPSTREAM_OUT) == WEIR_TIME_UNSET);
 	assert_int_equal(weir_times_upstream(tm, PART, 2, 300, 0), 100);
 	assert_int_equal(weir_times_upstream(tm, PART, 0, 100, WEIR_UPSTREAM_OUT), 300);
+	assert_int_equal(weir_times_part_flags(tm, PART), 0);
 	/* One that comes back does not take time back. */
 	assert_int_equal(weir_times_upstream(tm, PART, 1, 10, 0), 300);
 	assert_int_equal(weir_times_upstream(tm, PART, 1, 400, 0), 300);
 	/* All idle: the largest seen. */
 	assert_int_equal(weir_times_upstream(tm, PART, 1, 400, WEIR_UPSTREAM_OUT), 300);
 	assert_int_equal(weir_times_upstream(tm, PART, 2, 300, WEIR_UPSTREAM_OUT), 400);
+	/* Then the partition holds nothing up either; that nothing has come for a while does not make it idle. */
+	assert_int_equal(weir_times_part_flags(tm, PART), WEIR_UPSTREAM_OUT);
+	(void)weir_times_upstream(tm, PART, 2, 500, 0);
+	assert_int_equal(weir_times_part_flags(tm, PART), 0);
+	weir_times_event(tm, PART, WEIR_EVENT_IDLE);
+	assert_int_equal(weir_times_part_flags(tm, PART), 0);
+	weir_times_event(tm, 0, WEIR_EVENT_IDLE); /* a source's does */
+	assert_int_equal(weir_times_part_flags(tm, 0), WEIR_UPSTREAM_OUT);
 }
 
 static void test_a_partition_ends_when_every_slot_has(void **state)
@@ -117,10 +126,12 @@ static void test_batches_are_unwrapped(void **state)
 	struct weir_fragment *fr = NULL;
 	struct weir_diag *dg = NULL;
 	struct weir_buf row = {0}, times = {0}, other = {0};
-	struct weir_record records[4] = {{0}};
+	struct weir_record records[5] = {{0}};
+	struct weir_buf gone = {0};
 	assert_int_equal(weir_fragment_create_scan(&fr, &fcf, pl->repartitions[0].scan, &dg), WEIR_OK);
-	weir_exchange_head(&row, 1, 42);
+	weir_exchange_head(&row, 1, 42, -7, false);
 	weir_buf_puts(&row, "columns");
+	weir_exchange_head(&gone, 1, 42, 43, true);
 	weir_exchange_time_begin(&times);
 	weir_exchange_time_put(&times, 0, 40, 0);
 	weir_exchange_time_put(&times, 1, 41, 0);
@@ -130,11 +141,12 @@ static void test_batches_are_unwrapped(void **state)
 	put(&records[1], &times);
 	put(&records[2], &row);
 	put(&records[3], &other);
-	struct weir_input in = {.count = 4, .records = records, .part = PART};
+	put(&records[4], &gone);
+	struct weir_input in = {.count = 5, .records = records, .part = PART};
 	fr->input = &in;
 	fr->part = PART;
 	weir_exchange_unwrap(fr, tm);
-	assert_int_equal(fr->sel.count, 3); /* the time record is no row */
+	assert_int_equal(fr->sel.count, 4); /* the time record is no row */
 	assert_int_equal(fr->sel.row[0], 0);
 	assert_int_equal(fr->sel.row[1], 2);
 	assert_int_equal(fr->unwrapped[0].value_bytes, strlen("columns"));
@@ -143,6 +155,12 @@ static void test_batches_are_unwrapped(void **state)
 	assert_int_equal(fr->exchange_run[2], 40);
 	assert_int_equal(fr->exchange_time, 40);
 	assert_int_equal(fr->unwrapped[3].value_bytes, 2); /* for the decoder to refuse */
+	/* Event times are the rows' own, also those that a record's timestamp could not hold. */
+	assert_int_equal(fr->unwrapped[0].timestamp, -7);
+	assert_int_equal(fr->unwrapped[4].timestamp, 43);
+	assert_int_equal(fr->exchange_leaves[0], 0);
+	assert_int_equal(fr->exchange_leaves[4], 1);
+	assert_int_equal(fr->unwrapped[4].value_bytes, 0);
 	fr->input = NULL;
 	/* A time record cut short is none: the decoder refuses it. */
 	times.bytes -= 1;
@@ -156,6 +174,7 @@ static void test_batches_are_unwrapped(void **state)
 	weir_buf_fini(&row);
 	weir_buf_fini(&times);
 	weir_buf_fini(&other);
+	weir_buf_fini(&gone);
 }
 
 int main(void)

@@ -123,10 +123,113 @@ static void test_a_second_stage_goes_through_a_topic_too(void **state)
 	weir_topology_destroy(tp);
 }
 
+/* l and r joined by l's column and r's; what stands in the plan's only, or first, join. */
+static struct weir_plan *joined(struct weir_topology **tp, const char *l, const char *lk, const char *r, const char *rk)
+{
+	uint32_t partitions[] = {6, 6, 6, 6};
+	*tp = weir_topology_create();
+	struct weir_stream *st = weir_join_within(weir_key_by(source(*tp, "l", l), lk),
+						  weir_key_by(source(*tp, "r", r), rk), "pairs", WEIR_JOIN_FULL, 5, 5);
+	(void)weir_sink(weir_select(st, "l.k AS k, r.v AS v"), "out", SINK);
+	return must(*tp, partitions);
+}
+
+static void assert_fed_directly(const struct weir_plan *pl)
+{
+	assert_int_equal(pl->stages[0].exchange, WEIR_EXCHANGE_DIRECT);
+	assert_int_equal(pl->stages[0].slot_count, 6);
+	assert_true(pl->route_direct);
+	assert_int_equal(pl->stages[0].input_count, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct weir_plan_branch *br = &pl->branches[pl->stages[0].inputs[i]];
+		assert_int_equal(br->from, WEIR_FROM_SCAN);
+		assert_int_equal(br->side, i);
+	}
+}
+
+static void test_a_joins_side_with_the_right_key_stays(void **state)
+{
+	(void)state;
+	struct weir_topology *tp;
+	struct weir_plan *pl = joined(&tp, UNKEYED, "j", KEYED, "k");
+	assert_int_equal(pl->repartition_count, 1);
+	assert_string_equal(pl->repartitions[0].topic, "app-pairs-left-repartition");
+	assert_fed_directly(pl);
+	/* The other side's records have the same bytes as keys. */
+	const struct weir_plan_sink *sk = &pl->sinks[pl->repartitions[0].sink];
+	assert_int_equal(sk->key_format.kind, WEIR_FORMAT_RAW);
+	assert_int_equal(sk->key_count, 1);
+	assert_int_equal(sk->key_columns[0], 0);
+	weir_topology_destroy(tp);
+	pl = joined(&tp, KEYED, "k", KEYED, "j");
+	assert_int_equal(pl->repartition_count, 1);
+	assert_string_equal(pl->repartitions[0].topic, "app-pairs-right-repartition");
+	assert_fed_directly(pl);
+	weir_topology_destroy(tp);
+	pl = joined(&tp, KEYED, "k", KEYED, "k");
+	assert_int_equal(pl->repartition_count, 0);
+	assert_fed_directly(pl);
+	weir_topology_destroy(tp);
+}
+
+static void test_both_sides_of_a_join_go_where_neither_can_stay(void **state)
+{
+	(void)state;
+	/* JSON keys are written in more than one way. */
+	static const char json[] = "connector=kafka topic=in format=json key.fields=k key.format=json";
+	static const struct {
+		const char *l, *lk, *r, *rk;
+	} cases[] = {{UNKEYED, "k", UNKEYED, "j"}, {json, "k", UNKEYED, "j"}, {KEYED, "k,j", UNKEYED, "k,j"}};
+	for (uint32_t i = 0; i < 2; i++) {
+		struct weir_topology *tp;
+		struct weir_plan *pl = joined(&tp, cases[i].l, cases[i].lk, cases[i].r, cases[i].rk);
+		assert_int_equal(pl->repartition_count, 2);
+		assert_string_equal(pl->repartitions[0].topic, "app-pairs-left-repartition");
+		assert_string_equal(pl->repartitions[1].topic, "app-pairs-right-repartition");
+		for (uint32_t r = 0; r < 2; r++)
+			assert_int_equal(pl->sinks[pl->repartitions[r].sink].key_format.kind, WEIR_FORMAT_PACKED);
+		assert_fed_directly(pl);
+		weir_topology_destroy(tp);
+	}
+	/* A source keyed by some of the columns puts equal keys together, too. */
+	struct weir_topology *tp;
+	struct weir_plan *pl = joined(&tp, cases[2].l, cases[2].lk, cases[2].r, cases[2].rk);
+	assert_int_equal(pl->repartition_count, 1);
+	assert_int_equal(pl->sinks[pl->repartitions[0].sink].key_count, 1);
+	assert_fed_directly(pl);
+	weir_topology_destroy(tp);
+}
+
+static void test_what_leaves_a_table_goes_through_a_topic(void **state)
+{
+	(void)state;
+	uint32_t partitions[] = {6, 6, 6};
+	struct weir_topology *tp = weir_topology_create();
+	struct weir_stream *st = weir_key_by(source(tp, "s", UNKEYED), "j");
+	struct weir_stream *all = weir_aggregate(weir_key_by(source(tp, "u", UNKEYED), "k"), "sums", "k, SUM(v) AS v");
+	st = weir_join_table(st, weir_to_table(all), "looked-up", "j", WEIR_JOIN_LEFT);
+	(void)weir_sink(weir_select(st, "l.k AS k, l.v AS v"), "out", SINK);
+	struct weir_plan *pl = must(tp, partitions);
+	assert_int_equal(pl->repartition_count, 3); /* into the sums, and both sides of the join */
+	bool tables = false;
+	for (uint32_t r = 0; r < pl->repartition_count; r++) {
+		const struct weir_plan_branch *out = &pl->branches[pl->repartitions[r].inputs[0]];
+		const struct weir_plan_branch *in = &pl->branches[pl->scans[pl->repartitions[r].scan].branches[0]];
+		assert_int_equal(out->table, in->table);
+		assert_int_equal(out->side, in->side);
+		tables |= in->table;
+	}
+	assert_true(tables);
+	weir_topology_destroy(tp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_stage_with_the_sources_key_needs_none),
+		cmocka_unit_test(test_a_joins_side_with_the_right_key_stays),
+		cmocka_unit_test(test_both_sides_of_a_join_go_where_neither_can_stay),
+		cmocka_unit_test(test_what_leaves_a_table_goes_through_a_topic),
 		cmocka_unit_test(test_a_rekeyed_stage_reads_a_topic_of_its_own),
 		cmocka_unit_test(test_upstream_slots_of_several_inputs_are_numbered_on),
 		cmocka_unit_test(test_a_second_stage_goes_through_a_topic_too),
