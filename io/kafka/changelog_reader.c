@@ -2,7 +2,10 @@
  *
  * The end H is asked of the admin handle, which sees uncommitted records: the last stable offset may still lie before
  * records whose commit the group's offsets show already. Done when an end-of-partition offset reaches H: the last
- * record's offset says nothing where the tail was aborted, compacted away or is a marker of a transaction. */
+ * record's offset says nothing where the tail was aborted, compacted away or is a marker of a transaction.
+ *
+ * Reading always begins at a number, never at RD_KAFKA_OFFSET_BEGINNING: librdkafka (2.0.2) forgets that a partition
+ * was given back while it asked for its beginning, and fetches it for ever once the answer comes. */
 #include "io/kafka/changelog_reader.h"
 
 #include <stdlib.h>
@@ -33,6 +36,7 @@ struct weir_changelog_reader {
 	/* What the consumer is assigned, to be read next; NULL: nothing. */
 	char *ahead_topic;
 	uint32_t ahead_partition;
+	int64_t ahead_from;
 	/* The read that is going on. */
 	const char *topic;
 	uint32_t partition;
@@ -107,6 +111,11 @@ void weir_changelog_reader_rest(struct weir_changelog_reader *cr)
 	cr->expected_topic = NULL;
 }
 
+uint64_t weir_changelog_reader_waiting(const struct weir_changelog_reader *cr)
+{
+	return rd_kafka_queue_length(cr->queue);
+}
+
 static bool stopped(const struct weir_changelog_reader *cr)
 {
 	return cr->conf.stop != NULL && atomic_load_explicit(cr->conf.stop, memory_order_relaxed);
@@ -169,12 +178,17 @@ static bool is_kept(const struct weir_changelog_reader *cr, const char *topic, u
 
 /* ---- bounds ---- */
 
+static rd_kafka_resp_err_t ask_bounds(const struct weir_changelog_reader *cr, const char *topic, uint32_t partition,
+				      int64_t *low, int64_t *high)
+{
+	return rd_kafka_query_watermark_offsets(weir_kafka_client_handle(cr->conf.admin), topic, (int32_t)partition,
+						low, high, ASK_MS);
+}
+
 static enum weir_err find_end(struct weir_changelog_reader *cr, struct weir_diag **dg)
 {
 	for (int64_t said = weir_kafka_now_ms();;) {
-		rd_kafka_resp_err_t code =
-			rd_kafka_query_watermark_offsets(weir_kafka_client_handle(cr->conf.admin), cr->topic,
-							 (int32_t)cr->partition, &cr->low, &cr->high, ASK_MS);
+		rd_kafka_resp_err_t code = ask_bounds(cr, cr->topic, cr->partition, &cr->low, &cr->high);
 		if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
 			return WEIR_OK;
 		if (!weir_kafka_err_is_retriable(code))
@@ -206,25 +220,30 @@ static enum weir_err assign(struct weir_changelog_reader *cr, const char *topic,
 	return code == 0 ? WEIR_OK : weir_kafka_fail(dg, code, NULL, "reading topic %s", topic);
 }
 
-/* A whole partition; a log's start may move on between two requests. */
-static enum weir_err assign_whole(struct weir_changelog_reader *cr, const char *topic, uint32_t partition,
-				  struct weir_diag **dg)
+/* From its start, where it may be on its way already. */
+static enum weir_err assign_whole(struct weir_changelog_reader *cr, struct weir_diag **dg)
 {
-	if (cr->ahead_topic != NULL && cr->ahead_partition == partition && strcmp(cr->ahead_topic, topic) == 0)
+	if (cr->ahead_topic != NULL && cr->ahead_partition == cr->partition && cr->ahead_from == cr->low &&
+	    strcmp(cr->ahead_topic, cr->topic) == 0)
 		return WEIR_OK;
-	return assign(cr, topic, partition, RD_KAFKA_OFFSET_BEGINNING, dg);
+	return assign(cr, cr->topic, cr->partition, cr->low, dg);
 }
 
-/* While the caller is busy with what it has read, the next partition comes in. */
+/* While the caller is busy with what it has read, the next partition comes in. Not if there is nothing in it, or
+ * brokers do not say: its own read finds out why. */
 static enum weir_err fetch_ahead(struct weir_changelog_reader *cr, struct weir_diag **dg)
 {
-	if (cr->expected_topic == NULL)
+	int64_t low, high;
+	if (cr->expected_topic == NULL ||
+	    ask_bounds(cr, cr->expected_topic, cr->expected_partition, &low, &high) != RD_KAFKA_RESP_ERR_NO_ERROR ||
+	    high <= low)
 		return WEIR_OK;
-	enum weir_err err = assign(cr, cr->expected_topic, cr->expected_partition, RD_KAFKA_OFFSET_BEGINNING, dg);
+	enum weir_err err = assign(cr, cr->expected_topic, cr->expected_partition, low, dg);
 	if (err != WEIR_OK)
 		return err;
 	cr->ahead_topic = cr->expected_topic;
 	cr->ahead_partition = cr->expected_partition;
+	cr->ahead_from = low;
 	cr->expected_topic = NULL;
 	return WEIR_OK;
 }
@@ -380,7 +399,7 @@ enum weir_err weir_changelog_reader_read(struct weir_changelog_reader *cr, const
 		return fetch_ahead(cr, dg);
 	}
 	cr->keeping = true;
-	err = assign_whole(cr, topic, partition, dg);
+	err = assign_whole(cr, dg);
 	if (err == WEIR_OK)
 		err = run(cr, cr->low, cr->high, open_ms, each, ctx, dg);
 	unassign(cr);

@@ -45,5 +45,7 @@ WEIR_MUST_CHECK enum weir_err weir_changelog_reader_probe(struct weir_changelog_
 void weir_changelog_reader_forget(struct weir_changelog_reader *cr);
 /* There is nothing more to read for now: forgets, and fetches nothing ahead. */
 void weir_changelog_reader_rest(struct weir_changelog_reader *cr);
+/* How many records were fetched and are not read: none at rest. */
+uint64_t weir_changelog_reader_waiting(const struct weir_changelog_reader *cr);
 
 #endif

@@ -17,6 +17,8 @@
 
 #define MARKERS_MAX (1u << 20)
 
+enum { BLOCKS_AT_ONCE_MAX = 4 };
+
 /* A unit with what it holds. */
 struct weir_unit_box {
 	struct weir_unit u; /* first: a unit's box is found by its address */
@@ -200,39 +202,51 @@ static int file_open(struct weir_reader *rd)
 	return error;
 }
 
-/* Makes [at, at + bytes) of the current segment stand in the block; bytes are known to be there. */
+/* A block in place of the one that ends within what is wanted now. What it has of it is copied, not read again. */
+static struct weir_block *block_next(struct weir_reader *rd, size_t want)
+{
+	struct weir_block *old = rd->block, *bk = weir_pool_take(&rd->env->pool, want);
+	if (old != NULL && rd->block_seg == rd->seg && rd->at >= rd->block_at &&
+	    rd->at < rd->block_at + old->buf.bytes) {
+		bk->buf.bytes = (size_t)(rd->block_at + old->buf.bytes - rd->at);
+		memcpy(bk->buf.data, old->buf.data + (rd->at - rd->block_at), bk->buf.bytes);
+	}
+	weir_pool_drop(&rd->env->pool, old);
+	rd->block = bk;
+	rd->block_seg = rd->seg;
+	rd->block_at = rd->at;
+	return bk;
+}
+
+/* Makes [at, at + bytes) of the current segment stand in the block; bytes are known to be there. What is read is as
+ * long as the last batch and a header where that is more than a block: then batch and next header come in one read. */
 static enum weir_err block_ensure(struct weir_reader *rd, size_t bytes, struct weir_diag **dg)
 {
 	struct weir_block *bk = rd->block;
 	if (WEIR_LIKELY(bk != NULL && rd->block_seg == rd->seg && rd->at >= rd->block_at &&
 			rd->at + bytes <= rd->block_at + bk->buf.bytes))
 		return WEIR_OK;
-	weir_pool_drop(&rd->env->pool, bk);
-	rd->block = NULL;
+	uint64_t left = rd->ss.seg[rd->seg].size - rd->at;
+	size_t want = rd->env->block_bytes - WEIR_PAYLOAD_PAD;
+	if (rd->batch_bytes_seen > want)
+		want = rd->batch_bytes_seen < BLOCKS_AT_ONCE_MAX * want ? rd->batch_bytes_seen
+									: BLOCKS_AT_ONCE_MAX * want;
+	want = want > bytes ? want : bytes;
+	want = want < left ? want : (size_t)left;
+	bk = block_next(rd, want);
 	int error = file_open(rd);
-	size_t got = 0;
-	if (error == 0) {
-		uint64_t left = rd->ss.seg[rd->seg].size - rd->at;
-		size_t want = bytes > rd->env->block_bytes - WEIR_PAYLOAD_PAD ? bytes
-									      : rd->env->block_bytes - WEIR_PAYLOAD_PAD;
-		if (want > left)
-			want = (size_t)left;
-		bk = rd->block = weir_pool_take(&rd->env->pool, want);
-		while (got < want) {
-			ssize_t n = pread(rd->fd, bk->buf.data + got, want - got, (off_t)(rd->at + got));
-			if (n < 0 && errno == EINTR)
-				continue;
-			if (n <= 0) {
-				error = n < 0 ? errno : 0;
-				break;
-			}
-			got += (size_t)n;
+	while (error == 0 && bk->buf.bytes < want) {
+		size_t got = bk->buf.bytes;
+		ssize_t n = pread(rd->fd, bk->buf.data + got, want - got, (off_t)(rd->at + got));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			error = n < 0 ? errno : 0;
+			break;
 		}
-		bk->buf.bytes = got;
-		rd->block_seg = rd->seg;
-		rd->block_at = rd->at;
+		bk->buf.bytes += (size_t)n;
 	}
-	if (error == 0 && got >= bytes)
+	if (error == 0 && bk->buf.bytes >= bytes)
 		return WEIR_OK;
 	char *path = seg_path(rd, rd->seg);
 	enum weir_err err = error != 0 ? weir_sys_failed(dg, "read", path, error)
@@ -561,6 +575,11 @@ enum weir_poll weir_reader_peek(struct weir_reader *rd, int64_t *first_ts, struc
 {
 	if (!rd->head_ready) {
 		enum weir_poll poll = head_find(rd, dg);
+		if (poll ==
+		    WEIR_POLL_EMPTY) { /* what stands here may be written, or written again, until the next look */
+			weir_pool_drop(&rd->env->pool, rd->block);
+			rd->block = NULL;
+		}
 		if (poll != WEIR_POLL_UNIT)
 			return poll;
 	}
@@ -578,6 +597,7 @@ static enum weir_err walk_start(struct weir_reader *rd, const char **bad, enum w
 	enum weir_err err = block_ensure(rd, (size_t)sb->bytes, dg);
 	if (err != WEIR_OK)
 		return err;
+	rd->batch_bytes_seen = (size_t)sb->bytes + WEIR_STORED_HEADER_BYTES;
 	const uint8_t *p = at_block(rd);
 	size_t bytes = (size_t)sb->bytes - WEIR_STORED_HEADER_BYTES;
 	*code = WEIR_E_CORRUPT;

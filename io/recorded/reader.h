@@ -53,10 +53,11 @@ struct weir_reader {
 	struct weir_block *block; /* bytes of segment block_seg from block_at on */
 	uint32_t block_seg;
 	uint64_t block_at;
-	int64_t next_offset;  /* records below it are not delivered */
-	int64_t batch_end;    /* offset after the last batch that was passed; 0 after a seek */
-	int64_t bound_offset; /* records from it on are not delivered; INT64_MAX: the files' end */
-	bool ended;           /* an open transaction or a torn end: nothing more in this run (bounded) */
+	size_t batch_bytes_seen; /* of the last batch that was taken, and a header */
+	int64_t next_offset;     /* records below it are not delivered */
+	int64_t batch_end;       /* offset after the last batch that was passed; 0 after a seek */
+	int64_t bound_offset;    /* records from it on are not delivered; INT64_MAX: the files' end */
+	bool ended;              /* an open transaction or a torn end: nothing more in this run (bounded) */
 
 	bool head_ready;
 	struct weir_stored head;       /* the batch at `at`, which has something to deliver */

@@ -131,70 +131,182 @@ WEIR_NOINLINE static bool headers_ok(const uint8_t *p, const uint8_t *end, int64
 	return p == end;
 }
 
-/* Cost: about 8 ns a record of the usual shape (callgrind: 75 instructions). */
+/* What all records of a batch share. */
+struct walk_batch {
+	const uint8_t *end;
+	int64_t last_delta_max; /* what the header says of the last record's */
+	int64_t base_offset;
+	int64_t base_timestamp;
+	int64_t timestamp_mask; /* 0: every record has the base's */
+};
+
+/* One record of any shape. NULL, or what is wrong with it. */
+WEIR_NOINLINE static const char *walk_any(const uint8_t **at, struct walk_batch wb, int64_t last_delta,
+					  struct weir_record *r)
+{
+	const uint8_t *p = *at, *const end = wb.end;
+	int64_t bytes, ts_delta, delta, key_bytes, value_bytes, headers;
+
+	/* One byte of a record must be there before its length is looked at; the pad covers the rest of it. */
+	if (p >= end)
+		return "the batch has fewer records than its header says";
+	p = varint(p, &bytes);
+	if (p == NULL || bytes < WEIR_STORED_RECORD_BYTES_MIN - 1 || p > end || bytes > end - p)
+		return "a record reaches beyond its batch";
+	const uint8_t *const stop = p + bytes;
+	p = varint(p + 1, &ts_delta);
+	if (p == NULL)
+		return "a record's timestamp is no number";
+	p = varint(p, &delta);
+	if (p == NULL || delta <= last_delta || delta > wb.last_delta_max)
+		return "a record's offset is out of order";
+	p = varint(p, &key_bytes);
+	if (p == NULL || key_bytes < -1 || p > stop || key_bytes > stop - p)
+		return "a record's key reaches beyond the record";
+	r->key = key_bytes < 0 ? NULL : p;
+	r->key_bytes = key_bytes < 0 ? 0 : (uint32_t)key_bytes;
+	p += r->key_bytes;
+	if (p >= stop)
+		return "a record ends after its key";
+	p = varint(p, &value_bytes);
+	if (p == NULL || value_bytes < -1 || p > stop || value_bytes > stop - p)
+		return "a record's value reaches beyond the record";
+	r->value = value_bytes < 0 ? NULL : p;
+	r->value_bytes = value_bytes < 0 ? 0 : (uint32_t)value_bytes;
+	p += r->value_bytes;
+	if (p >= stop)
+		return "a record ends after its value";
+	p = varint(p, &headers);
+	if (p == NULL || p > stop || headers < 0 || headers > stop - p)
+		return "a record's headers reach beyond the record";
+	r->headers = p;
+	r->headers_bytes = (uint32_t)(stop - p);
+	r->header_count = (uint32_t)headers;
+	if (p != stop && !headers_ok(p, stop, headers))
+		return "a record's headers do not fill the record";
+	r->offset = wb.base_offset + delta;
+	r->timestamp = (int64_t)((uint64_t)wb.base_timestamp + (uint64_t)(ts_delta & wb.timestamp_mask));
+	*at = stop;
+	return NULL;
+}
+
+/* The low two bytes as a varint of two. */
+WEIR_INLINE uint64_t varint_two(uint64_t w)
+{
+	return (w & 0x7f) | (w >> 1 & 0x3f80);
+}
+
+/* One record of the usual shape: 64 to 8,191 bytes, its offset less than 8,192 behind the batch's and its timestamp
+ * less than 4,096 ms from it, a key of at most 63 bytes or none, a value, no headers. Its end, or NULL: it is of
+ * another shape, or damaged. p is before the end; less than 8 bytes beyond that are read. */
+WEIR_INLINE const uint8_t *walk_usual(const uint8_t *p, struct walk_batch wb, int64_t last_delta, struct weir_record *r)
+{
+	uint64_t w = weir_load_le64(p);
+	if (WEIR_UNLIKELY((w & 0x8080) != 0x80))
+		return NULL;
+	uint64_t bytes = varint_two(w); /* zigzag: twice the number, odd if it is negative */
+	const uint8_t *const stop = p + 2 + (bytes >> 1);
+	if (WEIR_UNLIKELY((int64_t)(bytes >> 1) > wb.end - p - 2))
+		return NULL;
+	/* attributes, timestamp delta, offset delta */
+	uint64_t ts, delta;
+	w >>= 24;
+	if (WEIR_LIKELY((w & 0x8080) == 0x80)) {
+		ts = varint_two(w);
+		w >>= 16;
+		p += 5;
+	} else if ((w & 0x80) == 0) {
+		ts = w & 0x7f;
+		w >>= 8;
+		p += 4;
+	} else {
+		return NULL;
+	}
+	if (WEIR_LIKELY((w & 0x8080) == 0x80)) {
+		delta = varint_two(w);
+		w >>= 16;
+		p += 3;
+	} else if ((w & 0x80) == 0) {
+		delta = w & 0x7f;
+		w >>= 8;
+		p += 2;
+	} else {
+		return NULL;
+	}
+	/* key; 1 is the length of none */
+	uint64_t key_bytes = w & 0xff;
+	r->key = p;
+	if (WEIR_UNLIKELY(key_bytes & 0x81)) {
+		if (key_bytes != 1)
+			return NULL;
+		r->key = NULL;
+	}
+	key_bytes >>= 1;
+	p += key_bytes;
+	if (WEIR_UNLIKELY(p >= stop))
+		return NULL;
+	uint64_t value_bytes = *p++;
+	if (WEIR_LIKELY(value_bytes & 0x80)) {
+		uint64_t high = *p++;
+		if (WEIR_UNLIKELY(high & 0x80))
+			return NULL;
+		value_bytes = (value_bytes & 0x7f) | high << 7;
+	}
+	r->value = p;
+	p += value_bytes >> 1;
+	if (WEIR_UNLIKELY(p + 1 != stop) || WEIR_UNLIKELY(*p != 0) ||
+	    WEIR_UNLIKELY(((bytes | delta | value_bytes) & 1) != 0))
+		return NULL;
+	/* last_delta < at <= last_delta_max */
+	int64_t at = (int64_t)(delta >> 1);
+	if (WEIR_UNLIKELY((uint64_t)(at - last_delta - 1) >= (uint64_t)(wb.last_delta_max - last_delta)))
+		return NULL;
+	r->key_bytes = (uint32_t)key_bytes;
+	r->value_bytes = (uint32_t)value_bytes >> 1;
+	r->headers = stop;
+	r->headers_bytes = 0;
+	r->header_count = 0;
+	r->offset = wb.base_offset + at;
+	int64_t ts_delta = (int64_t)(ts >> 1) ^ -(int64_t)(ts & 1);
+	r->timestamp = (int64_t)((uint64_t)wb.base_timestamp + (uint64_t)(ts_delta & wb.timestamp_mask));
+	return stop;
+}
+
+/* Cost: about 7 ns a record of the usual shape (callgrind: 110 instructions). */
 const char *weir_walk_records(struct weir_walk *wk, const struct weir_stored *sb, struct weir_record *out, uint32_t max,
 			      uint32_t *count, uint64_t *payload_bytes)
 {
 	const uint8_t *p = wk->at;
-	const uint8_t *const end = wk->end;
 	const uint32_t n = wk->left < max ? wk->left : max;
 	const bool append_time = sb->attributes & WEIR_ATTR_APPEND_TIME;
+	const struct walk_batch wb = {.end = wk->end,
+				      .last_delta_max = sb->last_offset_delta,
+				      .base_offset = sb->base_offset,
+				      .base_timestamp = append_time ? sb->max_timestamp : sb->base_timestamp,
+				      .timestamp_mask = append_time ? 0 : -1};
 	int64_t last_delta = wk->last_delta;
 	uint64_t payload = 0;
 
 	*count = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct weir_record *r = &out[i];
-		int64_t bytes, ts_delta, delta, key_bytes, value_bytes, headers;
-
-		/* One byte of a record must be there before its length is looked at; the pad covers the rest of it. */
-		if (WEIR_UNLIKELY(p >= end))
-			return "the batch has fewer records than its header says";
-		p = varint(p, &bytes);
-		if (WEIR_UNLIKELY(p == NULL || bytes < WEIR_STORED_RECORD_BYTES_MIN - 1 || p > end || bytes > end - p))
-			return "a record reaches beyond its batch";
-		const uint8_t *const stop = p + bytes;
-		p = varint(p + 1, &ts_delta);
-		if (WEIR_UNLIKELY(p == NULL))
-			return "a record's timestamp is no number";
-		p = varint(p, &delta);
-		if (WEIR_UNLIKELY(p == NULL || delta <= last_delta || delta > sb->last_offset_delta))
-			return "a record's offset is out of order";
-		last_delta = delta;
-		p = varint(p, &key_bytes);
-		if (WEIR_UNLIKELY(p == NULL || key_bytes < -1 || p > stop || key_bytes > stop - p))
-			return "a record's key reaches beyond the record";
-		r->key = key_bytes < 0 ? NULL : p;
-		r->key_bytes = key_bytes < 0 ? 0 : (uint32_t)key_bytes;
-		p += r->key_bytes;
-		if (WEIR_UNLIKELY(p >= stop))
-			return "a record ends after its key";
-		p = varint(p, &value_bytes);
-		if (WEIR_UNLIKELY(p == NULL || value_bytes < -1 || p > stop || value_bytes > stop - p))
-			return "a record's value reaches beyond the record";
-		r->value = value_bytes < 0 ? NULL : p;
-		r->value_bytes = value_bytes < 0 ? 0 : (uint32_t)value_bytes;
-		p += r->value_bytes;
-		if (WEIR_UNLIKELY(p >= stop))
-			return "a record ends after its value";
-		p = varint(p, &headers);
-		if (WEIR_UNLIKELY(p == NULL || p > stop || headers < 0 || headers > stop - p))
-			return "a record's headers reach beyond the record";
-		r->headers = p;
-		r->headers_bytes = (uint32_t)(stop - p);
-		r->header_count = (uint32_t)headers;
-		if (WEIR_UNLIKELY(p != stop) && !headers_ok(p, stop, headers))
-			return "a record's headers do not fill the record";
-		r->offset = sb->base_offset + delta;
-		r->timestamp =
-			append_time ? sb->max_timestamp : (int64_t)((uint64_t)sb->base_timestamp + (uint64_t)ts_delta);
+		const uint8_t *stop = WEIR_LIKELY(p < wb.end) ? walk_usual(p, wb, last_delta, r) : NULL;
+		if (WEIR_LIKELY(stop != NULL)) {
+			p = stop;
+		} else {
+			const uint8_t *at = p;
+			const char *bad = walk_any(&at, wb, last_delta, r);
+			if (WEIR_UNLIKELY(bad != NULL))
+				return bad;
+			p = at;
+		}
+		last_delta = r->offset - wb.base_offset;
 		payload += r->key_bytes + r->value_bytes + r->headers_bytes;
-		p = stop;
 	}
 	wk->at = p;
 	wk->left -= n;
 	wk->last_delta = last_delta;
-	if (WEIR_UNLIKELY(wk->left == 0 && p != end))
+	if (WEIR_UNLIKELY(wk->left == 0 && p != wb.end))
 		return "bytes follow the last record of a batch";
 	*count = n;
 	*payload_bytes += payload;

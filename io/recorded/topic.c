@@ -214,6 +214,15 @@ enum weir_err weir_appender_cut(struct weir_appender *ap, struct weir_diag **dg)
 	return cut(ap, true, dg);
 }
 
+/* Whether the stored batch ends before a record of at most so many bytes. */
+static bool batch_full(const struct weir_appender *ap, size_t record_bytes)
+{
+	size_t bytes = weir_builder_bytes(&ap->bb) + record_bytes;
+	if (ap->by_pieces && ap->bb.count < WEIR_BATCH_ROWS)
+		return bytes > WEIR_STORED_BYTES_LARGE;
+	return bytes > WEIR_STORED_BYTES_TARGET;
+}
+
 enum weir_err weir_appender_put_at(struct weir_appender *ap, int64_t offset, const struct weir_out *r,
 				   struct weir_diag **dg)
 {
@@ -221,8 +230,7 @@ enum weir_err weir_appender_put_at(struct weir_appender *ap, int64_t offset, con
 	if (WEIR_UNLIKELY(bytes == 0))
 		return weir_diag_set(dg, WEIR_E_IO, "%s: a record of %zu bytes does not fit a batch", ap->dir,
 				     r->key.bytes + r->value.bytes);
-	if (WEIR_UNLIKELY(ap->bb.count != 0 && (weir_builder_bytes(&ap->bb) + bytes > WEIR_STORED_BYTES_TARGET ||
-						offset - ap->bb.base_offset > INT32_MAX))) {
+	if (WEIR_UNLIKELY(ap->bb.count != 0 && (batch_full(ap, bytes) || offset - ap->bb.base_offset > INT32_MAX))) {
 		enum weir_err err = cut(ap, false, dg);
 		if (err != WEIR_OK)
 			return err;

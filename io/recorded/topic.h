@@ -9,6 +9,7 @@
  * compression cost little per record, small enough that 16 partitions merge finely and a reader's block holds several.
  */
 #define WEIR_STORED_BYTES_TARGET     (64 * 1024)
+#define WEIR_STORED_BYTES_LARGE      (256 * 1024) /* of a recording, until it has a batch's worth of records */
 #define WEIR_SEGMENT_BYTES           (1u << 30)
 #define WEIR_SEGMENT_BYTES_CHANGELOG (16u << 20)
 #define WEIR_INDEX_INTERVAL_BYTES    4096

@@ -9,6 +9,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
+. tests/integration/jobs/lib
 examples=$(dirname "$weir")/examples
 jobs="revenue revenue_changes paid_revenue fraud enriched split"
 expect=no
@@ -19,15 +20,6 @@ fi
 [ $# = 0 ] || jobs=$*
 export LC_ALL=C WEIR_BIN=$weir
 
-# The topics of a folder that are no changelogs, one a line.
-topics_of() { (cd "$1" && ls -d -- *-[0-9]*) | sed 's/-[0-9]*$//' | sort -u | grep -v -- '-changelog$'; }
-# A topic's records as lines of key, timestamp and value, partition by partition in the order of their offsets.
-lines_of() { "$weir" dump "$1" "$2" | jq -r '"\(.key)\t\(.ts)\t\(.payload)"'; }
-# The form that is compared: the records of a key in their order, keys sorted. Of `split` a key's own order is left open: it
-# is the order of two topics.
-canonical() {
-	if [ "$1" = split ]; then sort; else sort -s -t "$(printf '\t')" -k 1,1; fi
-}
 # JOB RECORDING OUT: what must come out, by sqlite3 alone, as lines of topic, key, timestamp, value
 oracle() {
 	local db=$scratch/db topic
@@ -40,18 +32,6 @@ oracle() {
 			"UPDATE \"$topic\" SET j = NULL WHERE j = 'null';"
 	done
 	sqlite3 -separator "$(printf '\t')" "$db" <"tests/integration/jobs/$1.sql" >"$3"
-}
-# JOB: the file with what is expected, from the oracle's lines in $scratch/want
-describe() {
-	local topic
-	echo "# What $1.sql and c/$1.c make of \`recording $1 DIR\`: per topic the number of records and"
-	echo "# SHA-256 of their lines (key, timestamp, value; keys sorted, the records of a key in order), and the first lines."
-	echo "# Computed from the recording by sqlite3: tests/integration/jobs.sh --expect $1 (jobs/$1.sql)."
-	for topic in $(cut -f 1 "$scratch/want" | sort -u); do
-		grep "^$topic$(printf '\t')" "$scratch/want" | cut -f 2- | canonical "$1" >"$scratch/lines"
-		echo "$topic $(wc -l <"$scratch/lines") $(sha256sum <"$scratch/lines" | cut -d ' ' -f 1)"
-		head -n 5 "$scratch/lines"
-	done
 }
 # The same of what a run has written into folder $2.
 describe_run() {

@@ -1,4 +1,6 @@
-/* test_segment.c: record batches built and walked again, headers refused, every byte damaged. */
+/* test_segment.c: record batches built and walked again, headers refused, every byte damaged; walks against a naive
+ * one.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -241,6 +243,165 @@ static void test_every_byte_damaged(void **state)
 	built_fini(&bt);
 }
 
+/* ---- against a walk without shortcuts ---- */
+
+static uint64_t random_state;
+
+static uint64_t random_next(void)
+{
+	random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return random_state >> 24;
+}
+
+/* False: no varint within [*p, end). */
+static bool naive_varint(const uint8_t **p, const uint8_t *end, int64_t *out)
+{
+	uint64_t v = 0;
+	for (int i = 0; i < 10; i++) {
+		if (*p >= end)
+			return false;
+		uint8_t b = *(*p)++;
+		v |= (uint64_t)(b & 0x7f) << (7 * i);
+		if (b < 0x80) {
+			*out = (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool naive_slice(const uint8_t **p, const uint8_t *end, int64_t least, const uint8_t **data, uint32_t *bytes)
+{
+	int64_t n;
+	if (!naive_varint(p, end, &n) || n < least || n > end - *p)
+		return false;
+	*data = n < 0 ? NULL : *p;
+	*bytes = n < 0 ? 0 : (uint32_t)n;
+	*p += *bytes;
+	return true;
+}
+
+static bool naive_record(const uint8_t **p, const uint8_t *end, const struct weir_stored *sb, int64_t *last,
+			 struct weir_record *r)
+{
+	int64_t bytes, ts, delta, headers;
+	const uint8_t *data;
+	uint32_t n;
+	if (!naive_varint(p, end, &bytes) || bytes < WEIR_STORED_RECORD_BYTES_MIN - 1 || bytes > end - *p)
+		return false;
+	end = *p + bytes;
+	++*p;
+	if (!naive_varint(p, end, &ts) || !naive_varint(p, end, &delta) || delta <= *last ||
+	    delta > sb->last_offset_delta || !naive_slice(p, end, -1, &r->key, &r->key_bytes) ||
+	    !naive_slice(p, end, -1, &r->value, &r->value_bytes) || !naive_varint(p, end, &headers) || headers < 0 ||
+	    headers > end - *p)
+		return false;
+	*last = delta;
+	r->offset = sb->base_offset + delta;
+	r->timestamp = sb->attributes & WEIR_ATTR_APPEND_TIME ? sb->max_timestamp
+							      : (int64_t)((uint64_t)sb->base_timestamp + (uint64_t)ts);
+	r->headers = *p;
+	r->headers_bytes = (uint32_t)(end - *p);
+	r->header_count = (uint32_t)headers;
+	for (int64_t i = 0; i < headers; i++)
+		if (!naive_slice(p, end, 0, &data, &n) || !naive_slice(p, end, -1, &data, &n))
+			return false;
+	return *p == end;
+}
+
+enum { NAIVE_RECORDS = 40 };
+
+static bool naive_walk(const uint8_t *p, const uint8_t *end, const struct weir_stored *sb, struct weir_record *r)
+{
+	int64_t last = -1;
+	for (int32_t i = 0; i < sb->count; i++)
+		if (!naive_record(&p, end, sb, &last, &r[i]))
+			return false;
+	return p == end;
+}
+
+/* Lengths, gaps and times of one, two, three and more bytes. */
+static uint64_t random_size(void)
+{
+	static const uint64_t most[] = {1, 8, 62, 66, 130, 8185, 8200, 20000};
+	return random_next() % (most[random_next() % WEIR_COUNT_OF(most)] + 1);
+}
+
+static void random_batch(struct built *bt, const uint8_t *bytes)
+{
+	int64_t offset = (int64_t)(random_next() % 100000), ts = 1700000000000;
+	uint32_t count = 1 + (uint32_t)(random_next() % NAIVE_RECORDS);
+	bool steady = random_next() % 2; /* most are alike */
+	for (uint32_t i = 0; i < count; i++) {
+		struct weir_out r = {.key = {bytes, 8}, .value = {bytes, 120}, .timestamp = ts + (int64_t)i * 7};
+		if (!steady || random_next() % 16 == 0) {
+			r.key.bytes = random_next() % 4 ? random_next() % 80 : random_size();
+			r.value.bytes = random_size();
+			r.timestamp = ts + (int64_t)random_size() * (random_next() % 3 ? 1 : -1000);
+			if (random_next() % 8 == 0)
+				r.key = (struct weir_slice){NULL, 0};
+			if (random_next() % 8 == 0)
+				r.value = (struct weir_slice){NULL, 0};
+			if (random_next() % 8 == 0) {
+				r.headers = two_headers;
+				r.headers_bytes = sizeof two_headers;
+				r.header_count = 2;
+			}
+		}
+		offset += 1 + (random_next() % 8 ? 0 : (int64_t)random_size());
+		weir_builder_put(&bt->bb, offset, &r);
+	}
+	assert_true(weir_builder_finish(&bt->bb, bt->cc, WEIR_CODEC_NONE, &bt->data, &bt->bytes));
+}
+
+/* Batches of all shapes, sound and with a byte or two changed: taken and refused alike, with the same records. */
+static void test_walk_as_a_naive_one(void **state)
+{
+	(void)state;
+	static uint8_t bytes[20000];
+	static struct weir_record naive[NAIVE_RECORDS], r[NAIVE_RECORDS];
+	unsigned sound = 0, refused = 0, alike = 0;
+	struct built bt;
+	random_state = 7;
+	for (size_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (uint8_t)random_next();
+	built_init(&bt);
+	for (int round = 0; round < 400; round++) {
+		random_batch(&bt, bytes);
+		/* Exactly so much memory, for who looks at reads beyond it. */
+		uint8_t *copy = malloc(bt.bytes + WEIR_PAYLOAD_PAD);
+		for (int change = 0; change < 60; change++) {
+			memcpy(copy, bt.data, bt.bytes);
+			memset(copy + bt.bytes, 0x85, WEIR_PAYLOAD_PAD); /* a varint that does not end */
+			for (int k = 0; change != 0 && k <= change % 2; k++) {
+				size_t all = bt.bytes - WEIR_STORED_HEADER_BYTES, near = all < 24 ? all : 24;
+				size_t at = random_next() % (random_next() % 2 ? near : all);
+				copy[WEIR_STORED_HEADER_BYTES + at] = (uint8_t)random_next();
+			}
+			if (change % 3 == 2)
+				copy[22] |= WEIR_ATTR_APPEND_TIME;
+			struct weir_stored sb;
+			const char *why;
+			uint32_t count = walk_all(copy, bt.bytes, &sb, r, NAIVE_RECORDS, &why);
+			bool ok = naive_walk(copy + WEIR_STORED_HEADER_BYTES, copy + bt.bytes, &sb, naive);
+			assert_int_equal(why == NULL, ok);
+			assert_true(change != 0 || ok);
+			sound += ok;
+			refused += !ok;
+			if (!ok)
+				continue;
+			assert_int_equal(count, sb.count);
+			for (uint32_t i = 0; i < count; i++) {
+				assert_memory_equal(&r[i], &naive[i], sizeof r[i]);
+				alike++;
+			}
+		}
+		free(copy);
+	}
+	built_fini(&bt);
+	assert_true(sound > 2000 && refused > 2000 && alike > 40000);
+}
+
 static void test_codecs_and_reuse(void **state)
 {
 	(void)state;
@@ -287,7 +448,7 @@ int main(void)
 		cmocka_unit_test(test_build_and_walk),     cmocka_unit_test(test_attributes),
 		cmocka_unit_test(test_parts_and_extremes), cmocka_unit_test(test_headers_refused),
 		cmocka_unit_test(test_every_byte_damaged), cmocka_unit_test(test_codecs_and_reuse),
-		cmocka_unit_test(test_record_bound),
+		cmocka_unit_test(test_record_bound),       cmocka_unit_test(test_walk_as_a_naive_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

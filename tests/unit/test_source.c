@@ -613,6 +613,48 @@ static void test_large_batch_in_parts(void **state)
 	tmpdir_remove(dir);
 }
 
+/* Batches of all sizes around what is read at once, and some much larger, between small ones. */
+static void test_batches_and_blocks(void **state)
+{
+	(void)state;
+	enum { COUNT = 400, PARTITIONS = 64 /* a block of 16 KiB each */ };
+	static const size_t sizes[] = {0, 10, 900, 8000, 16100, 16200, 16330, 16384, 33000, 70000, 300000};
+	struct weir_diag *dg = NULL;
+	struct weir_topic_writer *w;
+	char *dir = tmpdir_make();
+	static uint8_t value[300000];
+	for (size_t i = 0; i < sizeof value; i++)
+		value[i] = (uint8_t)(i * 31 + i / 251);
+	for (int codec = WEIR_CODEC_NONE; codec <= WEIR_CODEC_SNAPPY; codec += WEIR_CODEC_SNAPPY) {
+		const char *topic = codec == WEIR_CODEC_NONE ? "plain" : "packed";
+		OK(weir_topic_writer_open(&w, dir, topic, PARTITIONS, (enum weir_codec)codec, &dg));
+		for (int i = 0; i < COUNT; i++) {
+			size_t bytes = sizes[i * 37 / 5 % (int)WEIR_COUNT_OF(sizes)] + (size_t)i % 7;
+			OK(weir_topic_writer_put(
+				w, 5, &(struct weir_out){.value = {value, bytes % sizeof value}, .timestamp = i}, &dg));
+			if (i % 3 != 0)
+				OK(weir_topic_writer_cut(w, &dg));
+		}
+		OK(weir_topic_writer_close(w, &dg));
+		struct weir_stream_log *sl = OPEN(dir, topic);
+		int64_t ts, want = 0;
+		while (sl->ops->peek(sl, 5, &ts, &dg) == WEIR_POLL_UNIT) {
+			struct weir_unit *u;
+			OK(sl->ops->take(sl, 5, &u, &dg));
+			for (uint32_t i = 0; i < u->count; i++, want++) {
+				size_t bytes = sizes[want * 37 / 5 % (int64_t)WEIR_COUNT_OF(sizes)] + (size_t)want % 7;
+				assert_int_equal(u->records[i].offset, want);
+				assert_int_equal(u->records[i].value_bytes, bytes % sizeof value);
+				assert_memory_equal(u->records[i].value, value, u->records[i].value_bytes);
+			}
+			sl->ops->release(sl, u);
+		}
+		assert_int_equal(want, COUNT);
+		sl->ops->close(sl);
+	}
+	tmpdir_remove(dir);
+}
+
 /* ---- many segments, gaps, growth ---- */
 
 static void append_batch(const char *dir, int64_t segment, int64_t first, int count)
@@ -717,6 +759,34 @@ static void test_growth(void **state)
 }
 
 /* A batch that is being written is not looked at before it is whole. */
+/* A file that is there before what it holds: zeros are no data yet, and are looked at again. */
+static void test_growth_within_zeros(void **state)
+{
+	(void)state;
+	char *dir = tmpdir_make();
+	make_topic(dir, "t", 30, 5, WEIR_CODEC_NONE);
+	char *file = weir_path_join(dir, "t-0/00000000000000000000.log");
+	struct weir_stored sb;
+	size_t bytes;
+	uint64_t two = batch_at(file, 2, &sb), four = batch_at(file, 4, &sb);
+	uint8_t *data = tmpdir_file_read(file, &bytes);
+	int fd = open(file, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)two), 0);
+	assert_int_equal(ftruncate(fd, (off_t)bytes + 20000), 0);
+	struct weir_stream_log *sl = OPEN(dir, "t", .unbounded = true);
+	assert_string_equal(drain_offsets(sl, 0, WEIR_POLL_EMPTY), "0 1 2 3 4 5 6 7 8 9");
+	assert_int_equal(pwrite(fd, data + two, four - two, (off_t)two), four - two);
+	assert_string_equal(drain_offsets(sl, 0, WEIR_POLL_EMPTY), "10 11 12 13 14 15 16 17 18 19");
+	assert_int_equal(pwrite(fd, data + four, bytes - four, (off_t)four), bytes - four);
+	assert_string_equal(drain_offsets(sl, 0, WEIR_POLL_EMPTY), "20 21 22 23 24 25 26 27 28 29");
+	sl->ops->close(sl);
+	close(fd);
+	free(data);
+	free(file);
+	tmpdir_remove(dir);
+}
+
 static void test_growth_byte_by_byte(void **state)
 {
 	(void)state;
@@ -806,17 +876,54 @@ static void test_written_in_pieces(void **state)
 	const char *lines = drain(sl, 0, &last, &dg);
 	assert_non_null(strstr(lines, "0|199|199|k|"));
 	sl->ops->close(sl);
-	put_many(w, 200, 60);
+	put_many(w, 200, 160);
 	bytes = tmpdir_file_bytes(path);
 	assert_true(bytes > all && bytes % WEIR_PIECE_BYTES == 0);
 	OK(weir_topic_writer_close(w, &dg));
 	assert_true(tmpdir_file_bytes(path) > bytes);
 	sl = OPEN(dir, "t");
-	assert_string_equal(strrchr(offsets_of(drain(sl, 0, &last, &dg)), ' '), " 259");
+	assert_string_equal(strrchr(offsets_of(drain(sl, 0, &last, &dg)), ' '), " 359");
 	assert_int_equal(last, WEIR_POLL_BOUND);
 	sl->ops->close(sl);
 	free(path);
 	tmpdir_remove(dir);
+}
+
+/* Records of each of the batches of partition 0 of topic t, after count puts of value_bytes each. */
+static void check_batches(size_t value_bytes, int count, uint32_t least, uint32_t most)
+{
+	struct weir_diag *dg = NULL;
+	struct weir_topic_writer *w;
+	char *dir = tmpdir_make();
+	static char value[200000];
+	OK(weir_topic_writer_open(&w, dir, "t", 1, WEIR_CODEC_NONE, &dg));
+	for (int i = 0; i < count; i++)
+		OK(weir_topic_writer_put(w, 0, &(struct weir_out){.value = {value, value_bytes}, .timestamp = i}, &dg));
+	OK(weir_topic_writer_close(w, &dg));
+	struct weir_stream_log *sl = OPEN(dir, "t");
+	int64_t ts, left = count;
+	while (sl->ops->peek(sl, 0, &ts, &dg) == WEIR_POLL_UNIT) {
+		struct weir_unit *u;
+		OK(sl->ops->take(sl, 0, &u, &dg));
+		left -= u->count;
+		assert_in_range(u->count, left == 0 ? 1 : least, most);
+		sl->ops->release(sl, u);
+	}
+	assert_int_equal(left, 0);
+	sl->ops->close(sl);
+	tmpdir_remove(dir);
+}
+
+/* A recording's batches have 64 KiB, and as many records as the engine takes at once while that is below 256 KiB. */
+static void test_batches_of_a_recording(void **state)
+{
+	(void)state;
+	check_batches(10, 20000, 3000, 4096);
+	check_batches(100, 5000, 1024, 1024);
+	check_batches(240, 5000, 1024, 1024);
+	check_batches(1000, 2000, 255, 262);
+	check_batches(100000, 10, 2, 2);
+	check_batches(200000, 5, 1, 1);
 }
 
 static int fini_text(void **state)
@@ -841,11 +948,14 @@ int main(void)
 		cmocka_unit_test(test_old_format_is_named),
 		cmocka_unit_test(test_inflation_is_bounded),
 		cmocka_unit_test(test_large_batch_in_parts),
+		cmocka_unit_test(test_batches_and_blocks),
 		cmocka_unit_test(test_trimmed_start_and_gaps),
 		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_growth_within_zeros),
 		cmocka_unit_test(test_growth_byte_by_byte),
 		cmocka_unit_test(test_memory_is_reused),
 		cmocka_unit_test(test_written_in_pieces),
+		cmocka_unit_test(test_batches_of_a_recording),
 	};
 	return cmocka_run_group_tests(tests, NULL, fini_text);
 }

@@ -1,0 +1,76 @@
+#!/bin/bash
+# kafka_jobs.sh: jobs of tools/examples from topic to topic on a real broker, exactly once: the SQL files with no more changed
+# than their connector, and the C programs with another first argument; their results are those of the recorded topics.
+#   kafka_jobs.sh [JOB...]               prints `ok NAME` or `not ok NAME` lines, or `skipped: why`
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/integration/lib
+. tests/integration/jobs/lib
+
+trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
+subject="jobs on a broker"
+needs jq
+fetch_kafka
+examples=$(dirname "$weir")/examples
+export LC_ALL=C WEIR_BIN=$weir
+jobs=${*:-revenue revenue_changes paid_revenue}
+
+# JOB: its SQL with the other connector; sources end where their topics end now
+on_kafka() {
+	sed "s/'connector' = 'recorded', 'path' = '\${in}'/'connector' = 'kafka', 'scan.bounded.mode' = 'latest-offset'/
+		s/'connector' = 'recorded', 'path' = '\${out}'/'connector' = 'kafka'/" "tools/examples/$1.sql"
+}
+# TOPIC: its records that were not there at the last call, as lines. $seen holds the last offset of each partition.
+new_lines() {
+	settled "$1" >&2
+	cat "$scratch/rows" >>"$scratch/all"
+	jq -c --argjson seen "${seen:-null}" 'select(.offset > ($seen[.topic + "-" + (.partition | tostring)] // -1))' "$scratch/rows" | lines
+}
+# JOB: the new records of the topics it writes, in the form of tools/examples/expected
+described() {
+	local topic
+	for topic in $(grep -v '^#' "tools/examples/expected/$1" | grep -v "$(printf '\t')" | cut -d ' ' -f 1); do
+		new_lines "$topic" | sed "s/^/$topic$(printf '\t')/"
+	done >"$scratch/want"
+	describe "$1"
+}
+
+for job in $jobs; do
+	rec=$scratch/rec
+	rm -rf "$rec"
+	tools/examples/recording "$job" "$rec" || not_ok "$job: no recording"
+	on_kafka "$job" >"$scratch/$job.sql"
+	# Order points of a live run fall where time has it: every update is compared instead.
+	every=""
+	expected=tools/examples/expected/$job
+	if [ "$job" = revenue_changes ]; then
+		every=emit.coalesce=false
+		"$weir" run tools/examples/$job.sql --define "in=$rec" --define "out=$scratch/out" -X $every -q
+		lines_of "$scratch/out" revenue.by-merchant | canonical $job >"$scratch/every"
+	fi
+	$kafka stop "$scratch/broker" 2>/dev/null # one for each job: their inputs have the same names
+	rm -rf "$scratch/broker"
+	start_broker
+	for topic in $(topics_of "$rec"); do
+		"$weir" replay "$rec" "$topic" -b "$b" --speed max -q || not_ok "$job: replay of $topic"
+	done
+	seen=null
+	: >"$scratch/all"
+	for kind in sql c; do
+		if [ $kind = sql ]; then
+			timeout 120 "$weir" run "$scratch/$job.sql" -b "$b" -g "$job-sql" --workers 2 -X processing.guarantee=exactly_once ${every:+-X $every}
+		else
+			timeout 120 "$examples/$job" "connector=kafka scan.bounded.mode=latest-offset" connector=kafka \
+				"bootstrap.servers=$b" "application.id=$job-c" workers=2 processing.guarantee=exactly_once $every
+		fi >"$scratch/said" 2>&1 || not_ok "$job, $kind: $(tail -n 3 "$scratch/said")"
+		if [ -n "$every" ]; then
+			new_lines revenue.by-merchant | canonical "$job" >"$scratch/got"
+			fine "$job, $kind on a broker: every update" cmp "$scratch/every" "$scratch/got"
+		else
+			described "$job" >"$scratch/got"
+			fine "$job, $kind on a broker: the expected records" diff "$expected" "$scratch/got"
+		fi
+		seen=$(jq -s 'map({key: (.topic + "-" + (.partition | tostring)), value: .offset}) | from_entries' "$scratch/all")
+	done
+done
+[ "$failures" = 0 ]
