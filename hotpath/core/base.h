@@ -107,6 +107,38 @@ WEIR_INLINE void weir_store_le64(void *p, uint64_t v)
 {
 	memcpy(p, &v, 8);
 }
+/* A copy of few bytes, as texts and keys mostly are, without a call; touches nothing beyond them. */
+WEIR_INLINE void weir_copy_short(void *to, const void *from, size_t bytes)
+{
+	struct two_words {
+		uint64_t w[2];
+	};
+	uint8_t *t = to;
+	const uint8_t *f = from;
+	if (bytes >= sizeof(struct two_words)) {
+		if (bytes > 8 * sizeof(struct two_words)) {
+			memcpy(t, f, bytes);
+			return;
+		}
+		struct two_words last;
+		memcpy(&last, f + bytes - sizeof last, sizeof last);
+		for (size_t i = 0; i + sizeof last < bytes; i += sizeof last)
+			memcpy(t + i, f + i, sizeof last);
+		memcpy(t + bytes - sizeof last, &last, sizeof last);
+	} else if (bytes >= 8) {
+		uint64_t first = weir_load_le64(f), last = weir_load_le64(f + bytes - 8);
+		weir_store_le64(t, first);
+		weir_store_le64(t + bytes - 8, last);
+	} else if (bytes >= 4) {
+		uint32_t first = weir_load_le32(f), last = weir_load_le32(f + bytes - 4);
+		weir_store_le32(t, first);
+		weir_store_le32(t + bytes - 4, last);
+	} else if (bytes != 0) {
+		t[0] = f[0];
+		t[bytes / 2] = f[bytes / 2];
+		t[bytes - 1] = f[bytes - 1];
+	}
+}
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "weir's page images and key order assume a little-endian machine"
 #endif

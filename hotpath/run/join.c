@@ -1,7 +1,5 @@
-/* join.c: holding, merging and applying the two sides of a join (join.h). @thread worker
- *
- * A held row costs its packed columns, its key and sizeof(struct held); it lives until the order point is through. Rows
- * of a slot lie together, since they are applied slot by slot; merging touches items only, never the rows. */
+/* join.c: applying the merged rows of a join's two sides, slot by slot (join.h); join_hold.c holds and merges them.
+ * @thread worker */
 #include "hotpath/run/join_private.h"
 
 #include <stdlib.h>
@@ -49,6 +47,31 @@ static void make_lanes(struct weir_join *jn, const struct weir_plan *pl)
 	}
 }
 
+static bool reads_keys(const struct weir_plan_stage *ps, const struct weir_expr *e)
+{
+	bool *used = weir_xcalloc(ps->column_count + 1, sizeof *used), any = false;
+	if (e)
+		weir_expr_columns_used(e, used, ps->column_count);
+	for (uint32_t k = 0; k < ps->key_count; k++)
+		any |= used[k];
+	free(used);
+	return any;
+}
+
+/* Whether keys have to be decoded into rows at all: a branch, the condition of a match, or late rows may want them. */
+static bool find_key_readers(const struct weir_join *jn)
+{
+	const struct weir_plan *pl = jn->w->cf.plan;
+	bool any = reads_keys(jn->ps, jn->ps->residual) || (jn->has_stage_branch && jn->w->cf.policies[0].late >= 0);
+	for (uint32_t i = 0; i < jn->ps->branch_count; i++) {
+		const struct weir_plan_branch *br = &pl->branches[jn->ps->branches[i]];
+		any |= reads_keys(jn->ps, br->filter) || reads_keys(jn->ps, br->time);
+		for (uint32_t k = 0; k < br->expr_count; k++)
+			any |= reads_keys(jn->ps, br->exprs[k]);
+	}
+	return any;
+}
+
 enum weir_err weir_join_create(struct weir_join **out, struct weir_worker *w, uint32_t stage, struct weir_diag **dg)
 {
 	struct weir_join *jn = weir_xcalloc(1, sizeof *jn);
@@ -58,14 +81,17 @@ enum weir_err weir_join_create(struct weir_join **out, struct weir_worker *w, ui
 	jn->ps = &pl->stages[stage];
 	jn->def = &jn->ps->def;
 	jn->has_stage_branch = w->st->has_stage_branch[stage];
+	jn->reads_keys = find_key_readers(jn);
 	make_lanes(jn, pl);
 	jn->task_before = weir_xcalloc(jn->ps->slot_count + 1, sizeof *jn->task_before);
 	jn->slot_start = weir_xcalloc(jn->ps->slot_count + 2, sizeof *jn->slot_start);
 	jn->memory = weir_xcalloc(jn->ps->slot_count + 1, sizeof *jn->memory);
 	jn->pass = weir_xcalloc(jn->lane_count + 1, sizeof *jn->pass);
-	jn->lane_next = weir_xcalloc(jn->lane_count + 1, sizeof *jn->lane_next);
+	jn->slot_rows = weir_xcalloc(jn->ps->slot_count + 1, sizeof *jn->slot_rows);
+	jn->slot_at = weir_xcalloc(jn->ps->slot_count + 1, sizeof *jn->slot_at);
+	jn->group = weir_xcalloc(jn->lane_count + 1, sizeof *jn->group);
+	jn->start = weir_xcalloc(jn->lane_count + 1, sizeof *jn->start);
 	jn->turn_of = weir_xcalloc(jn->lane_count + 1, sizeof *jn->turn_of);
-	jn->lane_now = weir_xcalloc(jn->lane_count + 1, sizeof *jn->lane_now);
 	weir_scratch_init(&jn->scratch);
 	weir_rows_init(&jn->own, jn->def);
 	jn->own_ptrs = pointers_to(&jn->own);
@@ -77,7 +103,7 @@ enum weir_err weir_join_create(struct weir_join **out, struct weir_worker *w, ui
 	return weir_program_create(&jn->residual, &jn->ps->residual, 1, dg);
 }
 
-static void blocks_free(struct block *bl)
+void weir_join_blocks_free(struct block *bl)
 {
 	while (bl) {
 		struct block *next = bl->next;
@@ -90,20 +116,19 @@ void weir_join_destroy(struct weir_join *jn)
 {
 	if (!jn)
 		return;
-	blocks_free(jn->blocks);
-	blocks_free(jn->free_blocks);
-	blocks_free(jn->large);
+	weir_join_blocks_free(jn->blocks);
+	weir_join_blocks_free(jn->free_blocks);
+	weir_join_blocks_free(jn->large);
 	free(jn->memory);
 	free(jn->pass);
-	free(jn->lane_next);
-	free(jn->lane_now);
-	free(jn->task);
+	free(jn->slot_rows);
+	free(jn->slot_at);
+	free(jn->group);
+	free(jn->start);
 	free(jn->counts);
 	free(jn->turn_of);
-	for (uint32_t i = 0; i < jn->lane_count; i++) {
-		weir_buf_fini(&jn->lanes[i].steps);
+	for (uint32_t i = 0; i < jn->lane_count; i++)
 		weir_buf_fini(&jn->lanes[i].items);
-	}
 	weir_program_destroy(jn->residual);
 	if (jn->trial_ptrs)
 		weir_rows_fini(&jn->trial);
@@ -124,398 +149,13 @@ void weir_join_destroy(struct weir_join *jn)
 	free(jn);
 }
 
-/* ---- holding ---- */
+/* ---- results ---- */
 
 /* A join of two tables: a table itself, by the same key. */
 static bool is_tables(const struct weir_join *jn)
 {
 	return jn->def->sides[0].table && jn->def->sides[1].table;
 }
-
-static int64_t lane_time(const struct weir_join *jn, const struct lane *ln, bool *out)
-{
-	const struct weir_times *tm = jn->w->times;
-	return ln->up ? weir_times_up(tm, ln->branch, ln->from, out) : weir_times_source(tm, ln->from, out);
-}
-
-/* The first rows since the last order point: what the clocks say now is what was applied up to there. */
-static void hold_begin(struct weir_join *jn)
-{
-	bool out;
-	jn->holding = true;
-	for (uint32_t i = 0; i < jn->lane_count; i++) {
-		jn->lanes[i].before = lane_time(jn, &jn->lanes[i], &out);
-		jn->lanes[i].high = WEIR_TIME_UNSET;
-	}
-	for (uint32_t k = 0; k < (weir_join_is_direct(jn) ? jn->ps->slot_count : 1); k++)
-		jn->task_before[k] = weir_times_task(jn->w->times, jn->stage, k);
-}
-
-static void *hold_more(struct weir_join *jn, struct hold_memory *hm, size_t bytes)
-{
-	if (bytes > BLOCK_BYTES / 4) {
-		struct block *bl = weir_xmalloc(sizeof *bl + bytes);
-		bl->next = jn->large;
-		jn->large = bl;
-		return bl->bytes;
-	}
-	struct block *bl = jn->free_blocks;
-	if (bl) {
-		jn->free_blocks = bl->next;
-		jn->free_count--;
-	} else {
-		bl = weir_xmalloc(sizeof *bl + BLOCK_BYTES);
-	}
-	bl->next = jn->blocks;
-	jn->blocks = bl;
-	hm->at = bl->bytes + bytes;
-	hm->end = bl->bytes + BLOCK_BYTES;
-	return bl->bytes;
-}
-
-/* bytes (a multiple of 8) among the rows of a slot. */
-static void *hold_take(struct weir_join *jn, uint32_t slot, size_t bytes)
-{
-	struct hold_memory *hm = &jn->memory[slot];
-	if (WEIR_UNLIKELY((size_t)(hm->end - hm->at) < bytes))
-		return hold_more(jn, hm, bytes);
-	void *p = hm->at;
-	hm->at += bytes;
-	return p;
-}
-
-static const uint8_t *keep_bytes(struct weir_scratch *s, const uint8_t *data, uint32_t bytes)
-{
-	if (!data)
-		return NULL;
-	uint8_t *to = weir_scratch_take(s, bytes);
-	if (bytes)
-		memcpy(to, data, bytes);
-	return to;
-}
-
-static const struct original *keep_original(struct weir_join *jn, const struct weir_fragment *fr, uint32_t row)
-{
-	const struct weir_record *r = &fr->input->records[row];
-	struct original *o = weir_scratch_take(&jn->scratch, sizeof *o);
-	*o = (struct original){.record = *r,
-			       .topic = fr->input->topic,
-			       .topic_partition = fr->input->topic_partition,
-			       .seq = fr->input->seq,
-			       .row = row,
-			       .scan = fr->scan};
-	o->record.key = keep_bytes(&jn->scratch, r->key, r->key_bytes);
-	o->record.value = keep_bytes(&jn->scratch, r->value, r->value_bytes);
-	o->record.headers = keep_bytes(&jn->scratch, r->headers, r->headers_bytes);
-	return o;
-}
-
-static const struct original *keep_row(struct weir_join *jn, const struct weir_fragment *fr, uint32_t row)
-{
-	struct weir_encoder *en = jn->w->st->late_encoder[fr->stage];
-	struct original *o = weir_scratch_take(&jn->scratch, sizeof *o);
-	struct weir_buf value = {0};
-	en->encode(en, fr->rows.cols, row, &value);
-	*o = (struct original){
-		.up = true, .topic = jn->w->cf.plan->stages[fr->stage].name, .topic_partition = fr->slot, .row = row};
-	o->record.value = keep_bytes(&jn->scratch, value.data, (uint32_t)value.bytes);
-	o->record.value_bytes = (uint32_t)value.bytes;
-	weir_buf_fini(&value);
-	return o;
-}
-
-static bool has_null_key(const struct weir_fragment_branch *fb, uint32_t key_count, uint32_t row)
-{
-	for (uint32_t k = 0; k < key_count; k++)
-		if (weir_col_is_null(fb->out[k], row))
-			return true;
-	return false;
-}
-
-static void hold_row(struct weir_join *jn, const struct weir_fragment *fr, const struct weir_fragment_branch *fb,
-		     const struct weir_keyed *keyed, struct lane *ln, uint32_t row, int64_t key)
-{
-	const struct weir_plan_branch *br = &jn->w->cf.plan->branches[fb->branch];
-	const struct weir_state_side *side = &jn->def->sides[br->side];
-	bool deletes = keyed->deletes && keyed->deletes[row];
-	uint32_t key_bytes = keyed->key_bytes[row];
-	bool packed = !deletes || (jn->def->foreign != 0 && br->side == 0); /* what goes is handed on */
-	uint64_t row_bytes = !packed ? 0 : weir_row_bytes(keyed->cols, side->col_count, row);
-	size_t key_room = weir_align_up(key_bytes, 8);
-	uint32_t slot = keyed->slot[row];
-	struct held *h = hold_take(jn, slot, weir_align_up(sizeof *h + key_room + row_bytes, 8));
-	uint8_t *at = (uint8_t *)(h + 1);
-	*h = (struct held){.side = (uint8_t)br->side,
-			   .deletes = deletes,
-			   .null_key =
-				   has_null_key(fb, jn->def->foreign != 0 ? jn->def->foreign : jn->ps->key_count, row)};
-	h->r = (struct weir_join_row){.hash = keyed->hash[row],
-				      .time = keyed->time[row],
-				      .key = at,
-				      .key_bytes = key_bytes,
-				      .row = at + key_room,
-				      .row_bytes = (uint32_t)row_bytes};
-	memcpy(at, keyed->key[row], key_bytes);
-	memset(at + key_bytes, 0, key_room - key_bytes);
-	if (packed)
-		(void)weir_row_pack(keyed->cols, side->col_count, row, at + key_room);
-	if (jn->def->within && fr->input && jn->w->cf.policies[fr->scan].late >= 0)
-		h->original = keep_original(jn, fr, row);
-	if (jn->def->within && !fr->input && jn->w->cf.policies[0].late >= 0)
-		h->original = keep_row(jn, fr, row);
-	struct item it = {key, h, (uint32_t)(ln - jn->lanes), slot};
-	weir_buf_put(&ln->items, &it, sizeof it);
-}
-
-/* Cost: about 2 ns for each row of the fragment, whoever owns it, and 40 for an own one. */
-void weir_join_hold(struct weir_join *jn, const struct weir_fragment *fr, const struct weir_fragment_branch *fb,
-		    const struct weir_keyed *keyed, const uint16_t *rows, uint32_t count, const uint64_t *skip)
-{
-	bool scan = fr->input != NULL;
-	uint32_t all = scan ? fr->sel.count : fr->rows.count;
-	struct lane *ln = &jn->lanes[jn->lane_base[fb->branch] + (scan ? fr->input->partition : fr->slot)];
-	if (all == 0)
-		return;
-	if (!jn->holding)
-		hold_begin(jn);
-	for (uint32_t i = 0, own = 0; i < all; i++) {
-		uint32_t row = scan ? fr->sel.row[i] : i;
-		if (skip && (skip[row / 64] >> (row % 64) & 1) != 0)
-			continue;
-		int64_t time = scan ? fr->time[row] : keyed->time[row];
-		if (time > ln->high) {
-			ln->high = time;
-			weir_buf_put(&ln->steps, &time, sizeof time);
-		}
-		if (own < count && rows[own] == row) {
-			hold_row(jn, fr, fb, keyed, ln, row, ln->high);
-			own++;
-		}
-	}
-}
-
-/* ---- merging ---- */
-
-static void merge_two(const struct item *a, uint32_t an, const struct item *b, uint32_t bn, struct item *to)
-{
-	uint32_t i = 0, k = 0;
-	while (i < an && k < bn)
-		*to++ = b[k].key < a[i].key ? b[k++] : a[i++];
-	memcpy(to, a + i, (an - i) * sizeof *to);
-	memcpy(to + (an - i), b + k, (bn - k) * sizeof *to);
-}
-
-/* Merges the runs [start[i], start[i + 1]) of from, each ascending, two by two; of equal keys the earlier run's come
- * first. Returns where the result lies: from or to. */
-static struct item *merge_runs(struct item *from, struct item *to, uint32_t *start, uint32_t runs)
-{
-	while (runs > 1) {
-		uint32_t kept = 0;
-		for (uint32_t i = 0; i < runs; i += 2) {
-			uint32_t a = start[i], b = start[i + 1],
-				 c = i + 2 <= runs ? start[i + 2 < runs ? i + 2 : runs] : b;
-			if (i + 1 == runs) {
-				memcpy(to + a, from + a, (b - a) * sizeof *to);
-				c = b;
-			} else {
-				merge_two(from + a, b - a, from + b, c - b, to + a);
-			}
-			start[kept++] = a;
-			start[kept] = c;
-		}
-		runs = kept;
-		struct item *swap = from;
-		from = to;
-		to = swap;
-	}
-	return from;
-}
-
-/* The same where keys lie close together, as times of one order point do: a count of each, then every item to its
- * place. Returns whether they did. Cost: about 5 ns an item; merging costs a mispredicted branch an item and pass. */
-static bool merge_by_count(struct weir_join *jn, const struct item *from, struct item *to, const uint32_t *start,
-			   uint32_t runs)
-{
-	uint32_t n = start[runs];
-	int64_t low = INT64_MAX, high = INT64_MIN;
-	for (uint32_t i = 0; i < runs; i++) {
-		if (start[i] == start[i + 1])
-			continue;
-		low = weir_min_i64(low, from[start[i]].key);
-		high = weir_max_i64(high, from[start[i + 1] - 1].key);
-	}
-	if (high - low >= COUNTS_MAX || (high - low) / 4 > n)
-		return false;
-	uint32_t span = (uint32_t)(high - low) + 1, at = 0;
-	if (!jn->counts)
-		jn->counts = weir_xcalloc(COUNTS_MAX, sizeof *jn->counts);
-	memset(jn->counts, 0, span * sizeof *jn->counts);
-	for (uint32_t i = 0; i < n; i++)
-		jn->counts[from[i].key - low]++;
-	for (uint32_t i = 0; i < span; i++) {
-		uint32_t count = jn->counts[i];
-		jn->counts[i] = at;
-		at += count;
-	}
-	for (uint32_t i = 0; i < n; i++)
-		to[jn->counts[from[i].key - low]++] = from[i];
-	return true;
-}
-
-/* Lane k goes on to what stands before key in the merged order. */
-static void lane_pass(struct weir_join *jn, uint32_t k, int64_t key, bool before_turn, int64_t *high)
-{
-	struct pass *ps = &jn->pass[k];
-	while (ps->step < ps->end && (*ps->step < key || (before_turn && *ps->step == key))) {
-		if (!ps->up)
-			jn->lane_now[k] = weir_max_i64(ps->before, *ps->step);
-		ps->step++;
-	}
-	jn->lane_next[k] = ps->step < ps->end ? *ps->step : INT64_MAX;
-	*high = weir_max_i64(*high, jn->lane_now[k]);
-	if (ps->step == ps->end) {
-		jn->lane_now[k] = ps->last;
-		if (ps->last != INT64_MAX)
-			*high = weir_max_i64(*high, ps->last);
-	}
-}
-
-static void pass_begin(struct weir_join *jn, const uint32_t *group, uint32_t lanes, int64_t *high)
-{
-	for (uint32_t k = 0; k < lanes; k++) {
-		const struct lane *ln = &jn->lanes[group[k]];
-		struct pass *ps = &jn->pass[k];
-		bool out;
-		int64_t now = lane_time(jn, ln, &out);
-		ps->step = (const int64_t *)(const void *)ln->steps.data;
-		ps->end = ps->step + ln->steps.bytes / sizeof *ps->step;
-		ps->before = ln->before;
-		ps->up = ln->up || ln->topic;
-		ps->last = out ? INT64_MAX : ps->up ? now : weir_max_i64(ln->before, ln->high);
-		jn->lane_now[k] = ps->before;
-		lane_pass(jn, k, INT64_MIN, false, high);
-	}
-}
-
-/* Task time of every row of a group's lanes, in merged order. A lane that has left the minimum counts until its last
- * held step is passed. Cost: about 1 ns for each lane. */
-static void give_task_times(struct weir_join *jn, const uint32_t *group, uint32_t lanes, int64_t task,
-			    const struct item *it, uint32_t count, int64_t *out)
-{
-	bool max = jn->def->time_max;
-	int64_t high = WEIR_TIME_UNSET;
-	pass_begin(jn, group, lanes, &high);
-	for (uint32_t i = 0; i < count; i++) {
-		int64_t key = it[i].key, low = INT64_MAX;
-		uint32_t turn = jn->turn_of[it[i].lane];
-		for (uint32_t k = 0; k < lanes; k++)
-			if (WEIR_UNLIKELY(jn->lane_next[k] <= key && k != turn))
-				lane_pass(jn, k, key, k < turn, &high);
-		struct pass *own = &jn->pass[turn];
-		int64_t now = own->up ? own->before : weir_max_i64(own->before, key);
-		for (uint32_t k = 0; k < lanes; k++)
-			low = weir_min_i64(low, k == turn ? now : jn->lane_now[k]);
-		high = weir_max_i64(high, now);
-		task = weir_max_i64(task, max ? high : low);
-		out[i] = task;
-	}
-}
-
-/* Merges the lanes group[0..lanes) into order[at..]; returns how many rows they had. */
-static uint32_t merge_group(struct weir_join *jn, const uint32_t *group, uint32_t lanes, int64_t task, uint32_t at,
-			    uint32_t *start)
-{
-	uint32_t n = 0;
-	for (uint32_t k = 0; k < lanes; k++) {
-		struct lane *ln = &jn->lanes[group[k]];
-		start[k] = n;
-		jn->turn_of[group[k]] = k;
-		if (ln->items.bytes)
-			memcpy(jn->order + at + n, ln->items.data, ln->items.bytes);
-		n += (uint32_t)(ln->items.bytes / sizeof(struct item));
-	}
-	start[lanes] = n;
-	if (n == 0)
-		return 0;
-	struct item *it = jn->spare + at;
-	if (!merge_by_count(jn, jn->order + at, it, start, lanes))
-		it = merge_runs(jn->order + at, jn->spare + at, start, lanes);
-	give_task_times(jn, group, lanes, task, it, n, jn->task + at);
-	if (it != jn->order + at)
-		memcpy(jn->order + at, it, n * sizeof *it);
-	return n;
-}
-
-static void order_room(struct weir_join *jn)
-{
-	uint64_t n = 0;
-	for (uint32_t i = 0; i < jn->lane_count; i++)
-		n += jn->lanes[i].items.bytes / sizeof(struct item);
-	if (n <= jn->order_capacity)
-		return;
-	WEIR_ASSERT(n <= UINT32_MAX / 2);
-	uint32_t to = jn->order_capacity ? jn->order_capacity : 1024;
-	while (to < n)
-		to *= 2;
-	jn->order = weir_xrealloc(jn->order, to * sizeof *jn->order);
-	jn->spare = weir_xrealloc(jn->spare, to * sizeof *jn->spare);
-	jn->sorted = weir_xrealloc(jn->sorted, to * sizeof *jn->sorted);
-	jn->task = weir_xrealloc(jn->task, to * sizeof *jn->task);
-	jn->order_capacity = to;
-}
-
-void weir_join_merge(struct weir_join *jn)
-{
-	uint32_t slots = jn->ps->slot_count, n = 0;
-	memset(jn->slot_start, 0, (slots + 2) * sizeof *jn->slot_start);
-	if (!jn->holding)
-		return;
-	order_room(jn);
-	uint32_t *group = weir_xcalloc(2 * jn->lane_count + 2, sizeof *group), *start = group + jn->lane_count;
-	for (uint32_t g = 0; g < (weir_join_is_direct(jn) ? slots : 1); g++) {
-		uint32_t lanes = 0;
-		for (uint32_t i = 0; i < jn->lane_count; i++) {
-			const struct weir_plan_branch *br = &jn->w->cf.plan->branches[jn->lanes[i].branch];
-			if (weir_join_is_direct(jn) &&
-			    jn->lanes[i].from - jn->w->cf.plan->scans[br->origin].partition_base != g)
-				continue;
-			group[lanes++] = i;
-		}
-		n += merge_group(jn, group, lanes, jn->task_before[g], n, start);
-	}
-	free(group);
-	/* By slot, stable: slot s ends up in [slot_start[s], slot_start[s + 1]). */
-	for (uint32_t i = 0; i < n; i++)
-		jn->slot_start[jn->order[i].slot + 2]++;
-	for (uint32_t s = 2; s < slots + 2; s++)
-		jn->slot_start[s] += jn->slot_start[s - 1];
-	for (uint32_t i = 0; i < n; i++)
-		jn->sorted[jn->slot_start[jn->order[i].slot + 1]++] = (struct turn){jn->order[i].h, jn->task[i]};
-}
-
-void weir_join_reset(struct weir_join *jn)
-{
-	jn->holding = false;
-	weir_scratch_reset(&jn->scratch);
-	blocks_free(jn->large);
-	jn->large = NULL;
-	memset(jn->memory, 0, jn->ps->slot_count * sizeof *jn->memory);
-	while (jn->blocks) {
-		struct block *bl = jn->blocks;
-		jn->blocks = bl->next;
-		if (jn->free_count == BLOCKS_KEPT) {
-			free(bl);
-			continue;
-		}
-		bl->next = jn->free_blocks;
-		jn->free_blocks = bl;
-		jn->free_count++;
-	}
-	for (uint32_t i = 0; i < jn->lane_count; i++)
-		jn->lanes[i].steps.bytes = jn->lanes[i].items.bytes = 0;
-}
-
-/* ---- results ---- */
 
 /* Copies the strings of row n's columns [from, to) into the rows' own memory. */
 static uint64_t own_strings(struct weir_rows *r, uint32_t from, uint32_t to, uint32_t n)
@@ -525,10 +165,19 @@ static uint64_t own_strings(struct weir_rows *r, uint32_t from, uint32_t to, uin
 		struct weir_col *c = &r->cols[i];
 		if (c->phys != WEIR_PHYS_STR || weir_col_is_null(c, n))
 			continue;
-		c->str[n].data = keep_bytes(&r->scratch, c->str[n].data, c->str[n].bytes);
+		uint8_t *copy = weir_scratch_take(&r->scratch, c->str[n].bytes);
+		weir_copy_short(copy, c->str[n].data, c->str[n].bytes);
+		c->str[n].data = copy;
 		bytes += c->str[n].bytes;
 	}
 	return bytes;
+}
+
+static int64_t pair_time(const struct weir_state_def *def, const struct weir_join_row *l, const struct weir_join_row *r)
+{
+	if (def->sides[0].table != def->sides[1].table)
+		return (def->sides[0].table ? r : l)->time;
+	return !l ? r->time : !r ? l->time : weir_max_i64(l->time, r->time);
 }
 
 /* Writes the pair of l and r, one of which may be NULL, as the next row of `to`. own: its strings are copied; a table's
@@ -540,9 +189,11 @@ uint64_t weir_join_put_pair(struct weir_join *jn, struct weir_rows *to, const st
 	const struct weir_join_row *side[2] = {l, r}, *key = l ? l : r;
 	uint32_t n = to->count++, at = def->key_count;
 	uint64_t bytes = 0;
-	weir_key_decode(key->key, key->key_bytes, def->key_types, def->key_count, to->cols, n, &to->scratch);
-	if (own)
-		bytes += own_strings(to, 0, def->key_count, n);
+	if (jn->reads_keys) {
+		weir_key_decode(key->key, key->key_bytes, def->key_types, def->key_count, to->cols, n, &to->scratch);
+		if (own)
+			bytes += own_strings(to, 0, def->key_count, n);
+	}
 	for (uint32_t s = 0; s < 2; s++) {
 		uint32_t count = def->sides[s].col_count;
 		bool copy = own || def->sides[s].table;
@@ -561,11 +212,7 @@ uint64_t weir_join_put_pair(struct weir_join *jn, struct weir_rows *to, const st
 		to->cols[at].i64[n] = key->time + 1 - def->size_ms;
 		to->cols[at + 1].i64[n] = key->time + 1;
 	}
-	bool stream = def->sides[0].table != def->sides[1].table;
-	to->time[n] = stream ? (def->sides[0].table ? r : l)->time
-		      : !l   ? r->time
-		      : !r   ? l->time
-			     : weir_max_i64(l->time, r->time);
+	to->time[n] = pair_time(def, l, r);
 	to->op[n] = WEIR_OP_INSERT;
 	to->entry[n] = NULL;
 	return bytes;
@@ -588,6 +235,24 @@ static void unmatch_failed(struct weir_join *jn, struct weir_rows *r, const stru
 	}
 }
 
+static void put_later(struct weir_join *jn, struct weir_rows *r)
+{
+	const struct weir_state_def *def = jn->def;
+	struct weir_col *cols = r->cols + def->key_count;
+	for (uint32_t s = 0; s < 2; s++) {
+		weir_row_unpack_many(jn->packed[s], jn->later, jn->later_count, cols, def->sides[s].col_count,
+				     jn->has_stage_branch ? &r->scratch : NULL);
+		cols += def->sides[s].col_count;
+	}
+	for (uint32_t i = 0; i < jn->later_count; i++) {
+		struct weir_entry *e = r->entry[jn->later[i]];
+		if (e)
+			e->flags &= (uint8_t)~WEIR_ENTRY_CHANGED;
+		r->entry[jn->later[i]] = NULL;
+	}
+	jn->later_count = 0;
+}
+
 /* Hands the rows written so far on. */
 void weir_join_flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 {
@@ -597,6 +262,8 @@ void weir_join_flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 		return;
 	const struct weir_col *const *cols = jn->fr ? jn->fr->col_ptrs : jn->own_ptrs;
 	struct weir_sel all;
+	if (jn->later_count)
+		put_later(jn, r);
 	if (jn->residual && !jn->def->within)
 		unmatch_failed(jn, r, cols);
 	weir_sel_all(&all, r->count);
@@ -669,6 +336,35 @@ void weir_join_emit(struct weir_join *jn, uint32_t side, const struct weir_join_
 		weir_join_put_pair(jn, jn->out, side == 0 ? own : other, side == 0 ? other : own, jn->has_stage_branch);
 }
 
+void weir_join_emit_later(struct weir_join *jn, uint32_t side, const struct weir_join_row *own,
+			  const struct weir_join_row *other, struct weir_entry *e)
+{
+	const struct weir_state_def *def = jn->def;
+	struct weir_rows *to = jn->out;
+	uint32_t n = to->count++, at = jn->later_count++;
+	jn->later[at] = (uint16_t)n;
+	jn->packed[side][at] = (struct weir_packed){own->row, own->row_bytes};
+	jn->packed[1 - side][at] = other ? (struct weir_packed){other->row, other->row_bytes} : (struct weir_packed){0};
+	to->time[n] = side == 0 ? pair_time(def, own, other) : pair_time(def, other, own);
+	to->op[n] = WEIR_OP_INSERT;
+	to->entry[n] = e;
+	if (e)
+		e->flags |= WEIR_ENTRY_CHANGED;
+	if (jn->reads_keys) {
+		weir_key_decode(own->key, own->key_bytes, def->key_types, def->key_count, to->cols, n, &to->scratch);
+		if (jn->has_stage_branch)
+			jn->out_bytes += own_strings(to, 0, def->key_count, n);
+	}
+	if (jn->has_stage_branch)
+		jn->out_bytes += own->row_bytes + (other ? other->row_bytes : 0);
+}
+
+void weir_join_unpin(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, const struct weir_entry *e)
+{
+	if (e && (e->flags & WEIR_ENTRY_CHANGED) != 0)
+		weir_join_flush(jn, b, slot);
+}
+
 /* ---- applying ---- */
 
 /* The next pairs of the row whose matches are being written. False: come again. */
@@ -681,7 +377,7 @@ static bool put_found(struct weir_join *jn, struct weir_bundle *b, struct weir_s
 		if (!weir_join_room(jn, b, sl->number))
 			return false;
 		weir_join_buffer_get(jn->def, &found[jn->found_at++], &other);
-		weir_join_emit(jn, jn->current->side, &jn->current->r, &other);
+		weir_join_emit_later(jn, jn->current->side, &jn->current->r, &other, NULL);
 	}
 	jn->current = NULL;
 	return true;
@@ -737,8 +433,6 @@ static bool apply_within(struct weir_join *jn, struct weir_bundle *b, struct wei
 	const struct weir_state_def *def = jn->def;
 	uint32_t other = 1 - h->side;
 	bool outer = def->sides[h->side].outer;
-	int64_t back = h->side == 0 ? def->before_ms : def->after_ms,
-		ahead = h->side == 0 ? def->after_ms : def->before_ms;
 	/* Whatever it becomes, one row may have to be written. */
 	if (outer && !weir_join_room(jn, b, sl->number))
 		return false;
@@ -750,12 +444,12 @@ static bool apply_within(struct weir_join *jn, struct weir_bundle *b, struct wei
 	jn->w->st->now->filtered += h->null_key && !outer;
 	if (h->null_key) {
 		if (outer)
-			weir_join_emit(jn, h->side, &h->r, NULL);
+			weir_join_emit_later(jn, h->side, &h->r, NULL, NULL);
 		return true;
 	}
 	jn->found.bytes = 0;
 	jn->found_at = 0;
-	weir_join_buffer_find(sl, other, &h->r, h->r.time - back, h->r.time + ahead, task, &jn->found);
+	weir_join_buffer_find_matches(sl, h->side, &h->r, task, &jn->found);
 	if (jn->found.bytes && jn->residual)
 		weir_join_keep_matches(jn, h);
 	const struct weir_join_found *found = (const struct weir_join_found *)(const void *)jn->found.data;
@@ -764,7 +458,7 @@ static bool apply_within(struct weir_join *jn, struct weir_bundle *b, struct wei
 		weir_join_buffer_match(sl, found[i].bf);
 	sl->records++;
 	if (outer && !matched && weir_join_is_final(def, h->side, h->r.time, task)) {
-		weir_join_emit(jn, h->side, &h->r, NULL);
+		weir_join_emit_later(jn, h->side, &h->r, NULL, NULL);
 		return true;
 	}
 	weir_join_buffer_put(sl, h->side, &h->r, matched);
@@ -778,6 +472,7 @@ static bool apply_table(struct weir_join *jn, struct weir_bundle *b, struct weir
 	struct weir_join_row row;
 	sl->records++;
 	if (jn->def->sides[h->side].table) {
+		weir_join_unpin(jn, b, sl->number, weir_join_table_entry(sl, h->side, &h->r, &row));
 		if (h->deletes)
 			weir_join_table_delete(sl, h->side, &h->r);
 		else
@@ -789,12 +484,12 @@ static bool apply_table(struct weir_join *jn, struct weir_bundle *b, struct weir
 		sl->records--;
 		return false;
 	}
-	bool found = !h->null_key && weir_join_table_find(sl, 1 - h->side, &h->r, &row);
+	struct weir_entry *found = h->null_key ? NULL : weir_join_table_entry(sl, 1 - h->side, &h->r, &row);
 	bool outer = jn->def->sides[h->side].outer;
-	jn->w->st->now->applied += found || outer;
+	jn->w->st->now->applied += found != NULL || outer;
 	jn->w->st->now->filtered += !found && !outer;
 	if (found || outer)
-		weir_join_emit(jn, h->side, &h->r, found ? &row : NULL);
+		weir_join_emit_later(jn, h->side, &h->r, found ? &row : NULL, found);
 	return true;
 }
 
@@ -942,7 +637,7 @@ static int64_t table_time(const struct weir_join *jn, uint32_t slot)
 		if (br->side != 1 ||
 		    (weir_join_is_direct(jn) && ln->from - pl->scans[br->origin].partition_base != slot))
 			continue;
-		int64_t now = lane_time(jn, ln, &out);
+		int64_t now = weir_join_lane_time(jn, ln, &out);
 		if (!out)
 			low = weir_min_i64(low, now);
 	}
@@ -997,10 +692,10 @@ static bool run_final(struct weir_join *jn, struct weir_bundle *b, struct weir_s
 			row.hash = weir_hash(row.key, row.key_bytes);
 			bool there = weir_versions_find(sl, &row, row.time, &version);
 			if (there || jn->def->sides[0].outer)
-				weir_join_emit(jn, 0, &row, there ? &version : NULL);
+				weir_join_emit_later(jn, 0, &row, there ? &version : NULL, NULL);
 			continue;
 		}
-		weir_join_emit(jn, side, &row, NULL);
+		weir_join_emit_later(jn, side, &row, NULL, NULL);
 		if (close_all)
 			*end_max = weir_max_i64(*end_max, row.time + weir_join_reach_ms(jn->def, side) + 1);
 	}

@@ -31,7 +31,7 @@ struct held {
 /* Its place in the merge. */
 struct item {
 	int64_t key;
-	struct held *h;
+	struct held *h; /* NULL: only the lane's time moves */
 	uint32_t lane;
 	uint32_t slot;
 };
@@ -39,7 +39,7 @@ struct item {
 /* A row whose turn is known. */
 struct turn {
 	const struct held *h;
-	int64_t task; /* task time there */
+	int64_t task; /* task time there, of a join within a time */
 };
 
 /* Memory of held rows: blocks of one size, kept for the next time; a row that is larger has one of its own. */
@@ -59,15 +59,15 @@ struct lane {
 	bool topic;            /* of a repartition topic: its time is not its rows' own, and moves behind them */
 	int64_t before;        /* its time when holding began */
 	int64_t high;          /* largest key so far */
-	struct weir_buf steps; /* int64_t: the keys it went through, ascending */
-	struct weir_buf items; /* struct item */
+	struct weir_buf items; /* struct item, of ascending keys */
 };
 
 /* The lanes of a group while it is merged, by their number in it. */
 struct pass {
-	const int64_t *step, *end; /* steps that are still to come */
-	int64_t before;            /* the lane's time when holding began */
-	int64_t last;              /* its time once all is passed; INT64_MAX: it is out of the minimum then */
+	int64_t before; /* the lane's time when holding began */
+	int64_t now;
+	int64_t last;  /* its time once all is passed; INT64_MAX: it is out of the minimum then */
+	uint32_t left; /* items still to come */
 	bool up;
 };
 
@@ -79,6 +79,7 @@ struct weir_join {
 	const struct weir_plan_stage *ps;
 	const struct weir_state_def *def;
 	bool has_stage_branch;
+	bool reads_keys; /* somebody reads key columns of its rows */
 	/* holding */
 	bool holding;
 	uint32_t *lane_base; /* by branch of the plan: its first lane */
@@ -89,17 +90,18 @@ struct weir_join {
 	struct block *blocks, *free_blocks, *large;
 	uint32_t free_count;
 	struct weir_scratch scratch; /* originals */
+	uint32_t *slot_rows;         /* by slot: how many are held */
 	/* merged: rows by slot, in their order */
 	struct item *order, *spare;
-	int64_t *task; /* beside order */
 	uint32_t order_capacity;
 	struct turn *sorted;
+	uint32_t *slot_start, *slot_at;
+	/* while a group is merged */
+	uint32_t *group;   /* its lanes */
+	uint32_t *turn_of; /* by lane: its number in the group */
+	struct pass *pass; /* by lane of the group */
+	uint32_t *start;   /* likewise: its run */
 	uint32_t *counts;
-	uint32_t *turn_of; /* by lane: its number in the group that is merged */
-	uint32_t *slot_start;
-	/* while a group is merged: by lane of the group */
-	struct pass *pass;
-	int64_t *lane_next, *lane_now;
 	/* applying */
 	bool running;
 	enum join_phase phase;
@@ -112,6 +114,10 @@ struct weir_join {
 	struct weir_rows own;
 	const struct weir_col **own_ptrs;
 	uint64_t out_bytes;
+	/* Rows of out whose columns are still to be written, when it is handed on: a column at a time. */
+	uint32_t later_count;
+	uint16_t later[WEIR_BATCH_ROWS];
+	struct weir_packed packed[2][WEIR_BATCH_ROWS]; /* by side */
 	struct weir_program *residual;
 	struct weir_rows trial; /* pairs whose condition is looked at */
 	const struct weir_col **trial_ptrs;
@@ -128,7 +134,14 @@ struct weir_join {
 	struct weir_buf foreign_key;
 };
 
+/* ---- join_hold.c ---- */
+
+/* What the clock says of a lane; *out: it is not in the minimum. */
+int64_t weir_join_lane_time(const struct weir_join *jn, const struct lane *ln, bool *out);
+
 /* ---- join.c, for the kinds ---- */
+
+void weir_join_blocks_free(struct block *bl);
 
 WEIR_INLINE bool weir_join_is_direct(const struct weir_join *jn)
 {
@@ -143,6 +156,12 @@ uint64_t weir_join_put_pair(struct weir_join *jn, struct weir_rows *to, const st
 /* The same into the rows that weir_join_room has made room in; own is of `side`, the other row may be NULL. */
 void weir_join_emit(struct weir_join *jn, uint32_t side, const struct weir_join_row *own,
 		    const struct weir_join_row *other);
+/* The same, columns to be written when the rows are handed on: both rows stay as they are until then, of a table's row
+ * sees e to it, its entry, which weir_join_unpin is asked about before it changes. */
+void weir_join_emit_later(struct weir_join *jn, uint32_t side, const struct weir_join_row *own,
+			  const struct weir_join_row *other, struct weir_entry *e);
+/* Before entry e (or NULL) of a table changes: rows that still read it are handed on. */
+void weir_join_unpin(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, const struct weir_entry *e);
 /* Hands the rows written so far on. */
 void weir_join_flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot);
 /* Leaves those in jn->found, records of the other side, that fulfil what else a match with h needs. */

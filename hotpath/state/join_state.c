@@ -8,8 +8,10 @@
 
 /* ---- tables ---- */
 
-static struct weir_gen *table_gen(const struct weir_slot *sl, uint32_t side)
+static inline struct weir_gen *table_gen(const struct weir_slot *sl, uint32_t side)
 {
+	if (WEIR_LIKELY(sl->gens[0].start == side))
+		return sl->gens[0].g;
 	uint32_t at = weir_slot_search(sl, side);
 	WEIR_DASSERT(at < sl->gen_count && sl->gens[at].start == side);
 	return sl->gens[at].g;
@@ -38,7 +40,7 @@ struct weir_entry *weir_join_table_entry(const struct weir_slot *sl, uint32_t si
 {
 	const struct weir_gen *g = table_gen(sl, side);
 	uint64_t *free_slot;
-	const uint64_t *at = weir_index_find(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
+	const uint64_t *at = weir_index_find_short(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
 	if (at == NULL)
 		return NULL;
 	struct weir_entry *e = weir_index_entry(*at);
@@ -58,7 +60,7 @@ bool weir_join_table_find(const struct weir_slot *sl, uint32_t side, const struc
 	return weir_join_table_entry(sl, side, r, out) != NULL;
 }
 
-static void index_prefetch(const struct weir_index *ix, uint64_t hash, bool entry)
+static inline void index_prefetch(const struct weir_index *ix, uint64_t hash, bool entry)
 {
 	if (!entry) {
 		__builtin_prefetch(&ix->slot[weir_index_home(ix, weir_hash_index(hash))], 0, 3);
@@ -187,54 +189,129 @@ static void reverse(struct weir_join_found *from, size_t count)
 	}
 }
 
+/* Of the records of a key, from bf on to older ones, those in [from, to] that count, oldest first. */
+static void chain_find(const struct weir_slot *sl, const struct weir_gen *g, struct weir_buffered *bf, int64_t from,
+		       int64_t to, int64_t task_time, struct weir_buf *list)
+{
+	uint32_t side = (uint32_t)(g->start & 1);
+	size_t begin = list->bytes;
+	for (; bf != NULL; bf = buffered_at(sl, bf->older)) {
+		int64_t time = time_in(sl->def, g, bf);
+		if (time < from)
+			break;
+		struct weir_join_found fd = {bf, time};
+		if (time <= to && counts(sl->def, side, bf, time, task_time))
+			weir_buf_put(list, &fd, sizeof fd);
+	}
+	size_t n = (list->bytes - begin) / sizeof(struct weir_join_found);
+	if (n > 1)
+		reverse((struct weir_join_found *)(void *)(list->data + begin), n);
+}
+
+static inline void gen_find(const struct weir_slot *sl, const struct weir_gen *g, const struct weir_join_row *r,
+			    int64_t from, int64_t to, int64_t task_time, struct weir_buf *list)
+{
+	uint64_t *free_slot;
+	const uint64_t *at = weir_index_find_short(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
+	if (at != NULL)
+		chain_find(sl, g, (struct weir_buffered *)(void *)weir_index_entry(*at), from, to, task_time, list);
+}
+
 void weir_join_buffer_find(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t from,
 			   int64_t to, int64_t task_time, struct weir_buf *list)
 {
 	const struct weir_state_def *def = sl->def;
 	int64_t last = bucket_of(def, to) * 2 + side;
 	for (uint32_t i = weir_slot_search(sl, bucket_of(def, from) * 2 + side);
-	     i < sl->gen_count && sl->gens[i].start <= last; i++) {
-		const struct weir_gen *g = sl->gens[i].g;
-		uint64_t *free_slot;
-		if ((uint32_t)(g->start & 1) != side)
+	     i < sl->gen_count && sl->gens[i].start <= last; i++)
+		if ((uint32_t)(sl->gens[i].start & 1) == side)
+			gen_find(sl, sl->gens[i].g, r, from, to, task_time, list);
+}
+
+/* ---- reach ---- */
+
+/* Rows in windows, and beside a table's history, belong to one generation each. */
+static inline bool has_reach(const struct weir_state_def *def)
+{
+	return def->within && !weir_join_in_windows(def);
+}
+
+static int64_t back_of(const struct weir_state_def *def, uint32_t side)
+{
+	return side == 0 ? def->before_ms : def->after_ms;
+}
+static int64_t ahead_of(const struct weir_state_def *def, uint32_t side)
+{
+	return side == 0 ? def->after_ms : def->before_ms;
+}
+
+static WEIR_NOINLINE void reach_look(struct weir_slot *sl, uint32_t side, int64_t time)
+{
+	const struct weir_state_def *def = sl->def;
+	struct weir_join_reach *re = &sl->reach[side];
+	int64_t back = back_of(def, side), ahead = ahead_of(def, side), span = INT64_C(1) << def->bucket_log2;
+	int64_t own = bucket_of(def, time), first = bucket_of(def, time - back), last = bucket_of(def, time + ahead);
+	re->from = weir_max_i64(own * span, weir_max_i64(first * span + back, last * span - ahead));
+	re->to = weir_min_i64((own + 1) * span, weir_min_i64((first + 1) * span + back, (last + 1) * span - ahead));
+	re->own = NULL;
+	re->count = 0;
+	for (uint32_t i = 0; i < sl->gen_count; i++) {
+		int64_t start = sl->gens[i].start, bucket = start >> 1;
+		if (start == own * 2 + side)
+			re->own = sl->gens[i].g;
+		if ((start & 1) == side || bucket < first || bucket > last)
 			continue;
-		const uint64_t *at = weir_index_find(&g->ix, def, r->hash, r->key, r->key_bytes, &free_slot);
-		if (at == NULL)
-			continue;
-		size_t begin = list->bytes;
-		struct weir_buffered *bf = (struct weir_buffered *)(void *)weir_index_entry(*at);
-		for (; bf != NULL; bf = buffered_at(sl, bf->older)) {
-			int64_t time = time_in(def, g, bf);
-			if (time < from)
-				break;
-			struct weir_join_found fd = {bf, time};
-			if (time <= to && counts(def, side, bf, time, task_time))
-				weir_buf_put(list, &fd, sizeof fd);
-		}
-		size_t n = (list->bytes - begin) / sizeof(struct weir_join_found);
-		if (n > 1)
-			reverse((struct weir_join_found *)(void *)(list->data + begin), n);
+		if (re->count < WEIR_COUNT_OF(re->gen))
+			re->gen[re->count] = sl->gens[i].g;
+		re->count++;
 	}
 }
 
+static inline const struct weir_join_reach *reach_of(struct weir_slot *sl, uint32_t side, int64_t time)
+{
+	struct weir_join_reach *re = &sl->reach[side];
+	if (WEIR_UNLIKELY(time < re->from || time >= re->to))
+		reach_look(sl, side, time);
+	return re;
+}
+
+void weir_join_buffer_find_matches(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
+				   int64_t task_time, struct weir_buf *list)
+{
+	const struct weir_join_reach *re = reach_of(sl, side, r->time);
+	int64_t from = r->time - back_of(sl->def, side), to = r->time + ahead_of(sl->def, side);
+	if (WEIR_UNLIKELY(re->count > WEIR_COUNT_OF(re->gen))) {
+		weir_join_buffer_find(sl, 1 - side, r, from, to, task_time, list);
+		return;
+	}
+	for (uint32_t i = 0; i < re->count; i++)
+		gen_find(sl, re->gen[i], r, from, to, task_time, list);
+}
+
+/* Rows beyond what is known now, at the end of a generation's time, are few. */
 void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool entry)
 {
-	const struct weir_state_def *def = sl->def;
-	int64_t back = side == 0 ? def->before_ms : def->after_ms, ahead = side == 0 ? def->after_ms : def->before_ms;
-	int64_t own = bucket_of(def, r->time) * 2 + side;
-	int64_t from = bucket_of(def, r->time - back) * 2, to = bucket_of(def, r->time + ahead) * 2 + 1;
-	for (uint32_t i = 0; i < sl->gen_count; i++) {
-		int64_t start = sl->gens[i].start;
-		if (start == own || ((start & 1) != side && start >= from && start <= to))
-			index_prefetch(&sl->gens[i].g->ix, r->hash, entry);
+	const struct weir_join_reach *re = &sl->reach[side];
+	if (!has_reach(sl->def)) {
+		int64_t start = side == 1 ? 1 : bucket_of(sl->def, r->time) * 2;
+		uint32_t at = weir_slot_search(sl, start);
+		if (at < sl->gen_count && sl->gens[at].start == start)
+			index_prefetch(&sl->gens[at].g->ix, r->hash, entry);
+		return;
 	}
+	if (r->time < re->from || r->time >= re->to || re->count > WEIR_COUNT_OF(re->gen))
+		return;
+	for (uint32_t i = 0; i < re->count; i++)
+		index_prefetch(&re->gen[i]->ix, r->hash, entry);
+	if (re->own != NULL && !entry) /* keys that come again in their generation are few */
+		index_prefetch(&re->own->ix, r->hash, false);
 }
 
 /* Puts bf into its key's list: behind every newer record, before those of its time and older. */
 static void list_add(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf, const struct weir_join_row *r)
 {
 	uint64_t *free_slot;
-	uint64_t *at = weir_index_find(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
+	uint64_t *at = weir_index_find_short(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
 	if (at == NULL) {
 		weir_gen_index_put(g, &bf->e, r->hash, free_slot);
 		return;
@@ -253,24 +330,38 @@ static void list_add(struct weir_slot *sl, struct weir_gen *g, struct weir_buffe
 	weir_gen_mark(g, &newer->e);
 }
 
+/* The generation for rows of `side` at `time`, made where there is none. */
+static WEIR_NOINLINE struct weir_gen *gen_make(struct weir_slot *sl, uint32_t side, int64_t time)
+{
+	int64_t start = bucket_of(sl->def, time) * 2 + side;
+	uint32_t at = weir_slot_search(sl, start);
+	if (at < sl->gen_count && sl->gens[at].start == start)
+		return sl->gens[at].g;
+	/* A quarter of the hint is made room for; half of what the side has in the generation before is sure to come.
+	 */
+	for (uint32_t i = at; i-- > 0 && sl->gens[i].start >= start - 2;)
+		if (sl->gens[i].start == start - 2)
+			sl->entries_hint = sl->gens[i].g->entries * 2;
+	return weir_slot_add_gen(sl, at, start);
+}
+
 static struct weir_buffered *buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
 					uint8_t flags)
 {
 	const struct weir_state_def *def = sl->def;
-	int64_t bucket = bucket_of(def, r->time), start = bucket * 2 + side;
-	uint32_t gen_at = weir_slot_search(sl, start);
-	struct weir_gen *g = gen_at < sl->gen_count && sl->gens[gen_at].start == start
-				     ? sl->gens[gen_at].g
-				     : weir_slot_add_gen(sl, gen_at, start);
+	struct weir_gen *g = has_reach(def) ? reach_of(sl, side, r->time)->own : NULL;
+	if (WEIR_UNLIKELY(g == NULL))
+		g = gen_make(sl, side, r->time);
 	bool is_long = r->key_bytes >= WEIR_KEY_LONG;
 	uint64_t key_at = sizeof(struct weir_buffered) + (is_long ? 8 : 0);
-	uint64_t used = key_at + r->key_bytes + (uint64_t)r->row_bytes;
 	uint64_t bytes = weir_buffered_bytes(key_at, r->key_bytes, r->row_bytes);
 	struct weir_entry *e = weir_gen_take(g, bytes, false);
 	struct weir_buffered *bf = (struct weir_buffered *)(void *)e;
 	uint8_t *at = (uint8_t *)(bf + 1);
+	weir_store_le64((uint8_t *)e + bytes - 16, 0); /* what pads it: up to 11 bytes */
+	weir_store_le64((uint8_t *)e + bytes - 8, 0);
 	e->hash = weir_hash_index(r->hash);
-	bf->delta = (uint32_t)(r->time - bucket_start(def, bucket));
+	bf->delta = (uint32_t)(r->time - bucket_start(def, g->start >> 1));
 	bf->older = 0;
 	bf->row_bytes = r->row_bytes;
 	if (is_long) {
@@ -281,10 +372,13 @@ static struct weir_buffered *buffer_put(struct weir_slot *sl, uint32_t side, con
 		e->key_bytes = (uint16_t)r->key_bytes;
 	}
 	e->flags |= flags;
-	memcpy(at, r->key, r->key_bytes);
-	if (r->row_bytes != 0)
-		memcpy(at + r->key_bytes, r->row, r->row_bytes);
-	memset((uint8_t *)e + used, 0, bytes - used);
+	if (WEIR_LIKELY(r->row == r->key + r->key_bytes)) {
+		weir_copy_short(at, r->key, (size_t)r->key_bytes + r->row_bytes);
+	} else {
+		memcpy(at, r->key, r->key_bytes);
+		if (r->row_bytes != 0)
+			memcpy(at + r->key_bytes, r->row, r->row_bytes);
+	}
 	weir_gen_mark(g, e);
 	g->entries++;
 	list_add(sl, g, bf, r);

@@ -61,7 +61,10 @@ struct weir_join_found {
  * task_time, in order of (time, arrival). They stay where they are until weir_join_drop. */
 void weir_join_buffer_find(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t from,
 			   int64_t to, int64_t task_time, struct weir_buf *list);
-/* The same for a row of `side`, which looks the other side up and is kept in its own. */
+/* The same for a row of `side` itself: the other side's records that match it in key and time. */
+void weir_join_buffer_find_matches(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
+				   int64_t task_time, struct weir_buf *list);
+/* Asks for what that and weir_join_buffer_put will touch, as weir_join_table_prefetch does. */
 void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool entry);
 /* Keeps r; matched: it has had a match. */
 void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool matched);

@@ -157,9 +157,20 @@ __attribute__((flatten)) static inline uint64_t hash_short(const uint8_t *key, u
 	return weir_hash(key, bytes);
 }
 
-/* The usual key, one string of 8 to 14 bytes that is never NULL: a key is two words then. They are hashed in a pass of
+/* A text of less than 8 bytes as a word, zeros behind it. */
+static inline uint64_t load_short(const uint8_t *from, uint32_t n)
+{
+	if (n >= 4) /* the second half overlaps the first */
+		return weir_load_le32(from) | (uint64_t)weir_load_le32(from + n - 4) << (8 * (n - 4));
+	uint64_t v = 0;
+	for (uint32_t i = 0; i < n; i++)
+		v |= (uint64_t)from[i] << (8 * i);
+	return v;
+}
+
+/* The usual key, one string of up to 14 bytes that is never NULL: a key is two words then. They are hashed in a pass of
  * their own, since a hash right behind the writes would wait for them: its loads straddle the stores. False: some
- * string is shorter, longer or has a 00 in it; nothing is done. Cost: about 60 instructions a row, half of them the
+ * string is longer or has a 00 in it; nothing is done. Cost: about 60 instructions a row, half of them the
  * hash. */
 static WEIR_NOINLINE bool key_encode_short_text(const struct weir_str *str, const struct weir_sel *sel,
 						struct weir_scratch *scratch, struct weir_keyed *out)
@@ -170,22 +181,30 @@ static WEIR_NOINLINE bool key_encode_short_text(const struct weir_str *str, cons
 	for (uint32_t i = 0; i < count; i++, p += 16) {
 		uint32_t row = sel->row[i], n = str[row].bytes;
 		const uint8_t *from = str[row].data;
-		if (n < 8 || n > 14)
+		if (n > 14)
 			return false;
+		out->key[row] = p;
+		out->key_bytes[row] = n + 2;
+		if (n < 8) {
+			uint64_t word = load_short(from, n);
+			zeros |= word_zeros(word | UINT64_MAX << 8 * n);
+			weir_store_le64(p, 1 | word << 8);
+			weir_store_le64(p + 8, word >> 56);
+			continue;
+		}
 		uint64_t head = weir_load_le64(from), last = weir_load_le64(from + n - 8);
 		zeros |= word_zeros(head) | word_zeros(last);
 		/* 01, text, 00 and zeros up to 16: of last, the n - 8 bytes that head has not. */
 		weir_store_le64(p, 1 | head << 8);
 		weir_store_le64(p + 8, head >> 56 | last >> 8 >> (120 - 8 * n) << 8);
-		out->key[row] = p;
-		out->key_bytes[row] = n + 2;
 	}
 	if ((zeros & UINT64_C(0x8080808080808080)) != 0)
 		return false;
 	p -= (size_t)count * 16;
 	for (uint32_t i = 0; i < count; i++, p += 16) {
 		uint32_t row = sel->row[i];
-		out->hash[row] = hash_short(p, out->key_bytes[row]);
+		uint32_t bytes = out->key_bytes[row];
+		out->hash[row] = WEIR_LIKELY(bytes >= 9) ? hash_short(p, bytes) : weir_hash(p, bytes);
 	}
 	return true;
 }

@@ -237,7 +237,7 @@ void weir_gen_fini(struct weir_gen *g)
 	memset(g, 0, sizeof *g);
 }
 
-static struct weir_entry *gen_take_new_page(struct weir_gen *g, uint64_t bytes, bool blob)
+WEIR_NOINLINE struct weir_entry *weir_gen_take_new_page(struct weir_gen *g, uint64_t bytes, bool blob)
 {
 	uint64_t need = bytes + WEIR_PAGE_HEAD;
 	WEIR_ASSERT(need <= WEIR_PAGE_LARGE_MAX);
@@ -265,22 +265,6 @@ static struct weir_entry *gen_take_new_page(struct weir_gen *g, uint64_t bytes, 
 	p->used += (uint32_t)bytes;
 	*e = (struct weir_entry){.page_log2 = log2};
 	return e;
-}
-
-struct weir_entry *weir_gen_take(struct weir_gen *g, uint64_t bytes, bool blob)
-{
-	WEIR_DASSERT(bytes % 8 == 0);
-	uint32_t no = blob ? g->blob_page : g->entry_page;
-	if (WEIR_LIKELY(no != 0)) {
-		struct weir_page *p = &g->pages->page[no];
-		if (WEIR_LIKELY(p->bytes - p->used >= bytes)) {
-			struct weir_entry *e = (struct weir_entry *)(void *)(p->base + p->used);
-			p->used += (uint32_t)bytes;
-			*e = (struct weir_entry){.page_log2 = (uint8_t)__builtin_ctz(p->bytes)};
-			return e;
-		}
-	}
-	return gen_take_new_page(g, bytes, blob);
 }
 
 void weir_gen_kill(struct weir_gen *g, struct weir_entry *e, uint64_t bytes)

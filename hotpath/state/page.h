@@ -192,9 +192,24 @@ void weir_gen_init(struct weir_gen *g, struct weir_pages *pg, struct weir_slot *
 		   uint64_t entries_expected);
 /* Gives everything back: pages, numbers, index, lists. Pages leave the slot's dirty queue. */
 void weir_gen_fini(struct weir_gen *g);
+struct weir_entry *weir_gen_take_new_page(struct weir_gen *g, uint64_t bytes, bool blob);
 /* bytes (a multiple of 8, header included) for an entry or blob; its header is zero but for page_log2, the rest
  * undefined. */
-struct weir_entry *weir_gen_take(struct weir_gen *g, uint64_t bytes, bool blob);
+WEIR_INLINE struct weir_entry *weir_gen_take(struct weir_gen *g, uint64_t bytes, bool blob)
+{
+	WEIR_DASSERT(bytes % 8 == 0);
+	uint32_t no = blob ? g->blob_page : g->entry_page;
+	if (WEIR_LIKELY(no != 0)) {
+		struct weir_page *p = &g->pages->page[no];
+		if (WEIR_LIKELY(p->bytes - p->used >= bytes)) {
+			struct weir_entry *e = (struct weir_entry *)(void *)(p->base + p->used);
+			p->used += (uint32_t)bytes;
+			*e = (struct weir_entry){.page_log2 = (uint8_t)__builtin_ctz(p->bytes)};
+			return e;
+		}
+	}
+	return weir_gen_take_new_page(g, bytes, blob);
+}
 /* A page of its number with this size and state LIVE, at the head of g's list. no 0: the smallest free number. */
 struct weir_page *weir_gen_add_page(struct weir_gen *g, uint32_t no, uint32_t bytes, bool blob);
 /* Marks e dead; gives its page back when nothing in it lives and nothing points there. */
@@ -209,8 +224,14 @@ void weir_gen_mark_slow(struct weir_gen *g, struct weir_entry *e);
 /* Notes that e changed in this epoch. */
 WEIR_INLINE void weir_gen_mark(struct weir_gen *g, struct weir_entry *e)
 {
-	if (WEIR_UNLIKELY((e->flags & WEIR_ENTRY_DIRTY) == 0))
+	if ((e->flags & WEIR_ENTRY_DIRTY) != 0)
+		return;
+	if (WEIR_LIKELY(g->dirty_walk)) { /* in a list of its own, or closed, it is not */
+		e->flags |= WEIR_ENTRY_DIRTY;
+		g->dirty_count++;
+	} else {
 		weir_gen_mark_slow(g, e);
+	}
 }
 
 /* ---- entries ---- */
@@ -321,6 +342,11 @@ WEIR_INLINE uint32_t weir_index_match(const uint64_t *group, uint32_t tag)
 	return bits;
 #endif
 }
+/* The places of a group fill from its first on, and never become empty again. */
+WEIR_INLINE bool weir_index_group_is_full(const uint64_t *group)
+{
+	return group[WEIR_INDEX_GROUP - 1] != 0;
+}
 /* From `at` on, place by place: the first entry whose tag fits, or NULL at an empty place. */
 struct weir_entry *weir_index_guess_from(const struct weir_index *ix, uint32_t at, uint32_t tag);
 /* The first entry whose tag fits, its key not looked at: the key's own, another's, or NULL: the key is not there. */
@@ -328,9 +354,27 @@ WEIR_INLINE struct weir_entry *weir_index_guess(const struct weir_index *ix, uin
 {
 	uint32_t tag = weir_index_tag(hash), at = weir_index_home(ix, weir_hash_index(hash));
 	uint32_t fits = weir_index_match(&ix->slot[at], tag);
-	if (WEIR_UNLIKELY(fits == 0))
-		return weir_index_guess_from(ix, at, tag);
+	if (fits == 0)
+		return weir_index_group_is_full(&ix->slot[at]) ? weir_index_guess_from(ix, at, tag) : NULL;
 	return weir_index_entry(ix->slot[at + (uint32_t)__builtin_ctz(fits)]);
+}
+/* weir_index_find where the answer is mostly in the first group looked at. */
+WEIR_INLINE uint64_t *weir_index_find_short(const struct weir_index *ix, const struct weir_state_def *def,
+					    uint64_t hash, const uint8_t *key, uint32_t key_bytes, uint64_t **free_slot)
+{
+	uint64_t *group = &ix->slot[weir_index_home(ix, weir_hash_index(hash))];
+	for (uint32_t fits = weir_index_match(group, weir_index_tag(hash)); fits != 0; fits &= fits - 1) {
+		uint64_t *slot = &group[__builtin_ctz(fits)];
+		if (weir_entry_is(def, weir_index_entry(*slot), hash, key, key_bytes))
+			return slot;
+	}
+	if (WEIR_UNLIKELY(weir_index_group_is_full(group) || group[0] == WEIR_INDEX_REMOVED ||
+			  group[1] == WEIR_INDEX_REMOVED || group[2] == WEIR_INDEX_REMOVED))
+		return weir_index_find(ix, def, hash, key, key_bytes, free_slot);
+	while (*group != 0)
+		group++;
+	*free_slot = group;
+	return NULL;
 }
 
 /* A new zeroed entry with this key, not in the index. */

@@ -1,8 +1,6 @@
 /* row.c: columns of one row to bytes and back (row.h). @thread any */
 #include "hotpath/state/row.h"
 
-enum { ROW_LENGTH_LONG = 255 };
-
 uint64_t weir_row_bytes(const struct weir_col *const *cols, uint32_t count, uint32_t row)
 {
 	uint64_t bytes = (count + 7) / 8;
@@ -15,22 +13,21 @@ uint64_t weir_row_bytes(const struct weir_col *const *cols, uint32_t count, uint
 			continue;
 		}
 		uint32_t n = c->str[c->is_const ? 0 : row].bytes;
-		bytes += (uint64_t)n + (n < ROW_LENGTH_LONG ? 1 : 5);
+		bytes += (uint64_t)n + (n < WEIR_ROW_LENGTH_LONG ? 1 : 5);
 	}
 	return bytes;
 }
 
 static uint8_t *put_text(uint8_t *to, const struct weir_str *s)
 {
-	if (s->bytes < ROW_LENGTH_LONG) {
+	if (s->bytes < WEIR_ROW_LENGTH_LONG) {
 		*to++ = (uint8_t)s->bytes;
 	} else {
-		*to++ = ROW_LENGTH_LONG;
+		*to++ = WEIR_ROW_LENGTH_LONG;
 		weir_store_le32(to, s->bytes);
 		to += 4;
 	}
-	if (s->bytes != 0)
-		memcpy(to, s->data, s->bytes);
+	weir_copy_short(to, s->data, s->bytes);
 	return to + s->bytes;
 }
 
@@ -68,6 +65,44 @@ uint8_t *weir_row_pack(const struct weir_col *const *cols, uint32_t count, uint3
 	return to;
 }
 
+uint32_t weir_row_fixed(const struct weir_col *const *cols, uint32_t count)
+{
+	uint32_t bytes = (count + 7) / 8;
+	for (uint32_t i = 0; i < count; i++) {
+		if (cols[i]->has_null || cols[i]->is_const)
+			return 0;
+		bytes += cols[i]->phys == WEIR_PHYS_STR ? 1 : (uint32_t)weir_phys_bytes(cols[i]->phys);
+	}
+	return bytes;
+}
+
+uint8_t *weir_row_pack_plain(const struct weir_col *const *cols, uint32_t count, uint32_t row, uint8_t *to)
+{
+	for (uint32_t i = 0; i < count; i += 8)
+		*to++ = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct weir_col *c = cols[i];
+		switch (c->phys) {
+		case WEIR_PHYS_U8:
+			*to++ = c->u8[row];
+			break;
+		case WEIR_PHYS_I64:
+		case WEIR_PHYS_F64:
+			memcpy(to, &c->i64[row], 8);
+			to += 8;
+			break;
+		case WEIR_PHYS_I128:
+			memcpy(to, &c->i128[row], 16);
+			to += 16;
+			break;
+		case WEIR_PHYS_STR:
+			to = put_text(to, &c->str[row]);
+			break;
+		}
+	}
+	return to;
+}
+
 static void set_null(struct weir_col *c, uint32_t row)
 {
 	weir_col_set_null(c, row);
@@ -90,7 +125,7 @@ static const uint8_t *get_text(const uint8_t *p, const uint8_t *end, struct weir
 	if (p == end)
 		return NULL;
 	n = *p++;
-	if (n == ROW_LENGTH_LONG) {
+	if (n == WEIR_ROW_LENGTH_LONG) {
 		if (end - p < 4)
 			return NULL;
 		n = weir_load_le32(p);
@@ -103,15 +138,39 @@ static const uint8_t *get_text(const uint8_t *p, const uint8_t *end, struct weir
 }
 
 /* The value at p as row `row` of c; NULL where it does not end before end. */
-static const uint8_t *get_value(const uint8_t *p, const uint8_t *end, struct weir_col *c, uint32_t row)
+WEIR_INLINE const uint8_t *get_value(const uint8_t *p, const uint8_t *end, struct weir_col *c, enum weir_phys phys,
+				     uint32_t row)
 {
-	if (c->phys == WEIR_PHYS_STR)
-		return get_text(p, end, &c->str[row]);
-	size_t n = weir_phys_bytes(c->phys);
-	if ((size_t)(end - p) < n)
-		return NULL;
-	memcpy((uint8_t *)c->data + row * n, p, n);
-	return p + n;
+	size_t left = (size_t)(end - p);
+	switch (phys) {
+	case WEIR_PHYS_U8:
+		if (left < 1)
+			return NULL;
+		c->u8[row] = *p;
+		return p + 1;
+	case WEIR_PHYS_I64:
+	case WEIR_PHYS_F64:
+		if (left < 8)
+			return NULL;
+		memcpy(&c->i64[row], p, 8);
+		return p + 8;
+	case WEIR_PHYS_I128:
+		if (left < 16)
+			return NULL;
+		memcpy(&c->i128[row], p, 16);
+		return p + 16;
+	case WEIR_PHYS_STR:
+		break;
+	}
+	return get_text(p, end, &c->str[row]);
+}
+
+static uint64_t own_text(struct weir_str *s, struct weir_scratch *own)
+{
+	uint8_t *copy = weir_scratch_take(own, s->bytes);
+	weir_copy_short(copy, s->data, s->bytes);
+	s->data = copy;
+	return s->bytes;
 }
 
 uint64_t weir_row_unpack(const uint8_t *data, uint32_t bytes, struct weir_col *cols, uint32_t count, uint32_t row,
@@ -122,23 +181,69 @@ uint64_t weir_row_unpack(const uint8_t *data, uint32_t bytes, struct weir_col *c
 	bool damaged = p > end;
 	for (uint32_t i = 0; i < count; i++) {
 		struct weir_col *c = &cols[i];
-		if (damaged || (data[i / 8] >> (i % 8) & 1) != 0) {
-			set_null(c, row);
-			continue;
+		const uint8_t *after = NULL;
+		if (WEIR_LIKELY(!damaged && (data[i / 8] >> (i % 8) & 1) == 0)) {
+			after = get_value(p, end, c, c->phys, row);
+			damaged = after == NULL;
 		}
-		const uint8_t *after = get_value(p, end, c, row);
-		if (after == NULL) {
-			damaged = true;
+		if (WEIR_UNLIKELY(after == NULL)) {
 			set_null(c, row);
 			continue;
 		}
 		p = after;
-		if (own != NULL && c->phys == WEIR_PHYS_STR) {
-			uint8_t *copy = weir_scratch_take(own, c->str[row].bytes);
-			memcpy(copy, c->str[row].data, c->str[row].bytes);
-			c->str[row].data = copy;
-			owned += c->str[row].bytes;
-		}
+		if (own != NULL && c->phys == WEIR_PHYS_STR)
+			owned += own_text(&c->str[row], own);
 	}
 	return owned;
+}
+
+/* One column of all rows; at[i]: where packed row i goes on, NULL: nothing (more) is there. */
+WEIR_INLINE void unpack_col(const struct weir_packed *packed, const uint16_t *rows, uint32_t row_count,
+			    const uint8_t **at, struct weir_col *c, enum weir_phys phys, uint32_t col,
+			    struct weir_scratch *own)
+{
+	for (uint32_t i = 0; i < row_count; i++) {
+		const uint8_t *after = NULL;
+		if (WEIR_LIKELY(at[i] != NULL)) {
+			if ((packed[i].data[col / 8] >> (col % 8) & 1) != 0) {
+				set_null(c, rows[i]);
+				continue;
+			}
+			after = get_value(at[i], packed[i].data + packed[i].bytes, c, phys, rows[i]);
+		}
+		at[i] = after;
+		if (WEIR_UNLIKELY(after == NULL))
+			set_null(c, rows[i]);
+		else if (own != NULL)
+			(void)own_text(&c->str[rows[i]], own);
+	}
+}
+
+void weir_row_unpack_many(const struct weir_packed *packed, const uint16_t *rows, uint32_t row_count,
+			  struct weir_col *cols, uint32_t count, struct weir_scratch *own)
+{
+	const uint8_t *at[WEIR_BATCH_ROWS];
+	uint32_t map_bytes = (count + 7) / 8;
+	WEIR_DASSERT(row_count <= WEIR_BATCH_ROWS);
+	for (uint32_t i = 0; i < row_count; i++)
+		at[i] = packed[i].data != NULL && packed[i].bytes >= map_bytes ? packed[i].data + map_bytes : NULL;
+	for (uint32_t k = 0; k < count; k++) {
+		struct weir_col *c = &cols[k];
+		/* The type is known in each loop. */
+		switch (c->phys) {
+		case WEIR_PHYS_U8:
+			unpack_col(packed, rows, row_count, at, c, WEIR_PHYS_U8, k, NULL);
+			break;
+		case WEIR_PHYS_I64:
+		case WEIR_PHYS_F64:
+			unpack_col(packed, rows, row_count, at, c, WEIR_PHYS_I64, k, NULL);
+			break;
+		case WEIR_PHYS_I128:
+			unpack_col(packed, rows, row_count, at, c, WEIR_PHYS_I128, k, NULL);
+			break;
+		case WEIR_PHYS_STR:
+			unpack_col(packed, rows, row_count, at, c, WEIR_PHYS_STR, k, own);
+			break;
+		}
+	}
 }

@@ -10,15 +10,40 @@
 
 #include "hotpath/core/batch.h"
 
+enum { WEIR_ROW_LENGTH_LONG = 255 };
+
 /* Bytes that columns cols[0..count) of `row` take. */
 uint64_t weir_row_bytes(const struct weir_col *const *cols, uint32_t count, uint32_t row);
 /* Writes them to `to`, which has room; returns what follows. */
 uint8_t *weir_row_pack(const struct weir_col *const *cols, uint32_t count, uint32_t row, uint8_t *to);
+/* Where none of cols[0..count) holds a NULL or is constant, what a row takes beside the bytes of its strings, for the
+ * functions below, which need not look at each value then; else 0. */
+uint32_t weir_row_fixed(const struct weir_col *const *cols, uint32_t count);
+WEIR_INLINE uint64_t weir_row_bytes_plain(const struct weir_col *const *cols, uint32_t count, uint32_t row,
+					  uint32_t fixed)
+{
+	uint64_t bytes = fixed;
+	for (uint32_t i = 0; i < count; i++) {
+		if (cols[i]->phys != WEIR_PHYS_STR)
+			continue;
+		uint32_t n = cols[i]->str[row].bytes;
+		bytes += (uint64_t)n + (WEIR_UNLIKELY(n >= WEIR_ROW_LENGTH_LONG) ? 4 : 0);
+	}
+	return bytes;
+}
+uint8_t *weir_row_pack_plain(const struct weir_col *const *cols, uint32_t count, uint32_t row, uint8_t *to);
 /* The reverse, into row `row` of cols[0..count), whose null bits are clear. Strings point into data, or, where
  * own is given, into memory taken from it. Bytes that end early (damaged state) leave NULLs. Returns the bytes taken
  * from own. */
 uint64_t weir_row_unpack(const uint8_t *data, uint32_t bytes, struct weir_col *cols, uint32_t count, uint32_t row,
 			 struct weir_scratch *own);
+/* The same for many rows, a column at a time: packed[i] becomes row rows[i]; one without data is all NULL. */
+struct weir_packed {
+	const uint8_t *data;
+	uint32_t bytes;
+};
+void weir_row_unpack_many(const struct weir_packed *packed, const uint16_t *rows, uint32_t row_count,
+			  struct weir_col *cols, uint32_t count, struct weir_scratch *own);
 /* Row `row` of cols[0..count) becomes NULL. */
 void weir_row_set_null(struct weir_col *cols, uint32_t count, uint32_t row);
 

@@ -122,6 +122,12 @@ uint32_t weir_slot_search(const struct weir_slot *sl, int64_t start)
 	return low;
 }
 
+static void forget_reach(struct weir_slot *sl)
+{
+	for (uint32_t s = 0; s < 2; s++)
+		sl->reach[s].from = sl->reach[s].to = 0;
+}
+
 struct weir_gen *weir_slot_add_gen(struct weir_slot *sl, uint32_t at, int64_t start)
 {
 	if (sl->gen_count == sl->gen_capacity) {
@@ -135,6 +141,7 @@ struct weir_gen *weir_slot_add_gen(struct weir_slot *sl, uint32_t at, int64_t st
 		sl->gen_capacity = to;
 	}
 	struct weir_gen *g = weir_blocks_take(&sl->blocks, sizeof *g);
+	forget_reach(sl);
 	/* A quarter of what the last one held: saves most of the growing, and wastes little where windows differ. */
 	weir_gen_init(g, &sl->pages, sl, start, sl->entries_hint / 4);
 	memmove(&sl->gens[at + 1], &sl->gens[at], (sl->gen_count - at) * sizeof *sl->gens);
@@ -147,6 +154,7 @@ struct weir_gen *weir_slot_add_gen(struct weir_slot *sl, uint32_t at, int64_t st
 void weir_slot_drop_gen(struct weir_slot *sl, uint32_t at)
 {
 	struct weir_gen *g = sl->gens[at].g;
+	forget_reach(sl);
 	memmove(&sl->gens[at], &sl->gens[at + 1], (sl->gen_count - at - 1) * sizeof *sl->gens);
 	sl->gen_count--;
 	if (sl->current == g)
@@ -156,6 +164,7 @@ void weir_slot_drop_gen(struct weir_slot *sl, uint32_t at)
 	if (g->changed != 0) {
 		/* Rows of it still have to be read by weir_slot_changes. */
 		g->closed = true;
+		g->dirty_walk = false;
 		g->next = sl->limbo;
 		sl->limbo = g;
 		return;

@@ -77,6 +77,15 @@ struct weir_dirty {
 	bool meta;              /* live windows or counters changed since the last barrier */
 };
 
+/* Which generations of a join's buffers a row of one side has to do with: the same for all rows whose time is in
+ * [from, to), so that they need not be searched for each. */
+struct weir_join_reach {
+	int64_t from, to;
+	struct weir_gen *own; /* where it is kept; NULL: not there yet */
+	uint32_t count;       /* of those that may hold matches, ascending; above the maximum: they are not listed */
+	struct weir_gen *gen[4];
+};
+
 struct weir_slot {
 	const struct weir_state_def *def;
 	uint32_t number;
@@ -95,6 +104,7 @@ struct weir_slot {
 	struct weir_closed *ready, *ready_last;
 	/* SESSION: a binary heap by close. JOIN: one of rows that may leave without a match. */
 	struct weir_vec closing;
+	struct weir_join_reach reach[2]; /* JOIN of buffers, by side; what makes or drops a generation forgets it */
 	/* Change list: a queue; elements before change_at are drained. */
 	struct weir_vec change;
 	uint32_t change_at;

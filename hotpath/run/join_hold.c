@@ -1,0 +1,497 @@
+/* join_hold.c: rows of a join's inputs until the order point: held by lane, then merged (join.h). @thread worker
+ *
+ *   hold    a row --> its packed form among those of its slot, and an item {key, row, lane, slot} in its lane. A row
+ * that only moves the lane's time, since another worker owns it, is an item without a row merge   items of all lanes
+ * --> order by (key, lane, arrival) --> by slot, each with the task time of its turn
+ *
+ * A held row costs its packed columns, its key and sizeof(struct held). Merging touches items only, never the rows. */
+#include "hotpath/run/join_private.h"
+
+#include <stdlib.h>
+
+#include "hotpath/core/hash.h"
+
+/* ---- holding ---- */
+
+int64_t weir_join_lane_time(const struct weir_join *jn, const struct lane *ln, bool *out)
+{
+	const struct weir_times *tm = jn->w->times;
+	return ln->up ? weir_times_up(tm, ln->branch, ln->from, out) : weir_times_source(tm, ln->from, out);
+}
+
+/* The first rows since the last order point: what the clocks say now is what was applied up to there. */
+static void hold_begin(struct weir_join *jn)
+{
+	bool out;
+	jn->holding = true;
+	for (uint32_t i = 0; i < jn->lane_count; i++) {
+		jn->lanes[i].before = weir_join_lane_time(jn, &jn->lanes[i], &out);
+		jn->lanes[i].high = WEIR_TIME_UNSET;
+	}
+	for (uint32_t k = 0; k < (weir_join_is_direct(jn) ? jn->ps->slot_count : 1); k++)
+		jn->task_before[k] = weir_times_task(jn->w->times, jn->stage, k);
+}
+
+static void *hold_more(struct weir_join *jn, struct hold_memory *hm, size_t bytes)
+{
+	if (bytes > BLOCK_BYTES / 4) {
+		struct block *bl = weir_xmalloc(sizeof *bl + bytes);
+		bl->next = jn->large;
+		jn->large = bl;
+		return bl->bytes;
+	}
+	struct block *bl = jn->free_blocks;
+	if (bl) {
+		jn->free_blocks = bl->next;
+		jn->free_count--;
+	} else {
+		bl = weir_xmalloc(sizeof *bl + BLOCK_BYTES);
+	}
+	bl->next = jn->blocks;
+	jn->blocks = bl;
+	hm->at = bl->bytes + bytes;
+	hm->end = bl->bytes + BLOCK_BYTES;
+	return bl->bytes;
+}
+
+/* bytes (a multiple of 8) among the rows of a slot. */
+static void *hold_take(struct weir_join *jn, uint32_t slot, size_t bytes)
+{
+	struct hold_memory *hm = &jn->memory[slot];
+	if (WEIR_UNLIKELY((size_t)(hm->end - hm->at) < bytes))
+		return hold_more(jn, hm, bytes);
+	void *p = hm->at;
+	hm->at += bytes;
+	__builtin_prefetch(hm->at + 2 * WEIR_CACHE_LINE, 1, 3); /* where the slot's next row will stand */
+	return p;
+}
+
+static const uint8_t *keep_bytes(struct weir_scratch *s, const uint8_t *data, uint32_t bytes)
+{
+	if (!data)
+		return NULL;
+	uint8_t *to = weir_scratch_take(s, bytes);
+	if (bytes)
+		memcpy(to, data, bytes);
+	return to;
+}
+
+static const struct original *keep_original(struct weir_join *jn, const struct weir_fragment *fr, uint32_t row)
+{
+	const struct weir_record *r = &fr->input->records[row];
+	struct original *o = weir_scratch_take(&jn->scratch, sizeof *o);
+	*o = (struct original){.record = *r,
+			       .topic = fr->input->topic,
+			       .topic_partition = fr->input->topic_partition,
+			       .seq = fr->input->seq,
+			       .row = row,
+			       .scan = fr->scan};
+	o->record.key = keep_bytes(&jn->scratch, r->key, r->key_bytes);
+	o->record.value = keep_bytes(&jn->scratch, r->value, r->value_bytes);
+	o->record.headers = keep_bytes(&jn->scratch, r->headers, r->headers_bytes);
+	return o;
+}
+
+static const struct original *keep_row(struct weir_join *jn, const struct weir_fragment *fr, uint32_t row)
+{
+	struct weir_encoder *en = jn->w->st->late_encoder[fr->stage];
+	struct original *o = weir_scratch_take(&jn->scratch, sizeof *o);
+	struct weir_buf value = {0};
+	en->encode(en, fr->rows.cols, row, &value);
+	*o = (struct original){
+		.up = true, .topic = jn->w->cf.plan->stages[fr->stage].name, .topic_partition = fr->slot, .row = row};
+	o->record.value = keep_bytes(&jn->scratch, value.data, (uint32_t)value.bytes);
+	o->record.value_bytes = (uint32_t)value.bytes;
+	weir_buf_fini(&value);
+	return o;
+}
+
+static bool has_null_key(const struct weir_fragment_branch *fb, uint32_t key_count, uint32_t row)
+{
+	for (uint32_t k = 0; k < key_count; k++)
+		if (weir_col_is_null(fb->out[k], row))
+			return true;
+	return false;
+}
+
+/* What the rows of one call have in common. */
+struct holding {
+	const struct weir_fragment *fr;
+	const struct weir_fragment_branch *fb;
+	const struct weir_keyed *keyed;
+	uint32_t side, col_count;
+	uint32_t key_count;
+	uint32_t lane;
+	uint32_t fixed;     /* weir_row_fixed of the side's columns */
+	bool null_keys;     /* some key may be NULL */
+	bool keeps_deleted; /* what goes is handed on */
+	bool has_original;  /* a late one is wanted as it came */
+};
+
+static bool wants_original(const struct weir_join *jn, const struct weir_fragment *fr)
+{
+	return jn->def->within && jn->w->cf.policies[fr->input ? fr->scan : 0].late >= 0;
+}
+
+static struct held *hold_row(struct weir_join *jn, const struct holding *hg, uint32_t row)
+{
+	const struct weir_keyed *keyed = hg->keyed;
+	bool deletes = keyed->deletes && keyed->deletes[row];
+	uint32_t key_bytes = keyed->key_bytes[row];
+	bool packed = !deletes || hg->keeps_deleted;
+	uint64_t row_bytes = 0;
+	if (packed)
+		row_bytes = hg->fixed ? weir_row_bytes_plain(keyed->cols, hg->col_count, row, hg->fixed)
+				      : weir_row_bytes(keyed->cols, hg->col_count, row);
+	size_t bytes = weir_align_up(sizeof(struct held) + key_bytes + row_bytes, 8);
+	struct held *h = hold_take(jn, keyed->slot[row], bytes);
+	uint8_t *key = (uint8_t *)(h + 1);
+	weir_store_le64((uint8_t *)h + bytes - 8, 0);
+	h->r = (struct weir_join_row){.hash = keyed->hash[row],
+				      .time = keyed->time[row],
+				      .key = key,
+				      .key_bytes = key_bytes,
+				      .row = key + key_bytes,
+				      .row_bytes = (uint32_t)row_bytes};
+	h->original = NULL;
+	h->side = (uint8_t)hg->side;
+	h->deletes = deletes;
+	h->null_key = hg->null_keys && has_null_key(hg->fb, hg->key_count, row);
+	weir_copy_short(key, keyed->key[row], key_bytes);
+	if (packed && hg->fixed)
+		(void)weir_row_pack_plain(keyed->cols, hg->col_count, row, key + key_bytes);
+	else if (packed)
+		(void)weir_row_pack(keyed->cols, hg->col_count, row, key + key_bytes);
+	if (WEIR_UNLIKELY(hg->has_original))
+		h->original = hg->fr->input ? keep_original(jn, hg->fr, row) : keep_row(jn, hg->fr, row);
+	return h;
+}
+
+/* Every row of the fragment is an own one: the usual case on one worker. */
+static void hold_all(struct weir_join *jn, const struct holding *hg, struct lane *ln, const uint16_t *rows,
+		     uint32_t count)
+{
+	const int64_t *time = hg->fr->input ? hg->fr->time : hg->keyed->time;
+	struct item *it = (struct item *)(void *)weir_buf_room(&ln->items, count * sizeof *it);
+	int64_t high = ln->high;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t row = rows[i], slot = hg->keyed->slot[row];
+		high = weir_max_i64(high, time[row]);
+		it[i] = (struct item){high, hold_row(jn, hg, row), hg->lane, slot};
+		jn->slot_rows[slot]++;
+	}
+	ln->items.bytes += count * sizeof *it;
+	ln->high = high;
+}
+
+/* Own rows, and the times of all: a row of another worker's slots, or one that the branch has filtered, is an item
+ * where it moves the lane's time. */
+static void hold_some(struct weir_join *jn, const struct holding *hg, struct lane *ln, const uint16_t *rows,
+		      uint32_t count, uint32_t all, const uint64_t *skip)
+{
+	const struct weir_fragment *fr = hg->fr;
+	const int64_t *time = fr->input ? fr->time : hg->keyed->time;
+	for (uint32_t i = 0, own = 0; i < all; i++) {
+		uint32_t row = fr->input ? fr->sel.row[i] : i;
+		if (skip && (skip[row / 64] >> (row % 64) & 1) != 0)
+			continue;
+		bool mine = own < count && rows[own] == row;
+		own += mine;
+		if (!mine && time[row] <= ln->high)
+			continue;
+		ln->high = weir_max_i64(ln->high, time[row]);
+		struct item it = {ln->high, NULL, hg->lane, 0};
+		if (mine) {
+			it.slot = hg->keyed->slot[row];
+			it.h = hold_row(jn, hg, row);
+			jn->slot_rows[it.slot]++;
+		}
+		weir_buf_put(&ln->items, &it, sizeof it);
+	}
+}
+
+/* Cost: about 2 ns for each row of the fragment that another worker owns, and 20 for an own one. */
+void weir_join_hold(struct weir_join *jn, const struct weir_fragment *fr, const struct weir_fragment_branch *fb,
+		    const struct weir_keyed *keyed, const uint16_t *rows, uint32_t count, const uint64_t *skip)
+{
+	bool scan = fr->input != NULL;
+	uint32_t all = scan ? fr->sel.count : fr->rows.count;
+	uint32_t side = jn->w->cf.plan->branches[fb->branch].side;
+	struct holding hg = {.fr = fr,
+			     .fb = fb,
+			     .keyed = keyed,
+			     .side = side,
+			     .col_count = jn->def->sides[side].col_count,
+			     .key_count = jn->def->foreign != 0 ? jn->def->foreign : jn->ps->key_count,
+			     .keeps_deleted = jn->def->foreign != 0 && side == 0,
+			     .lane = jn->lane_base[fb->branch] + (scan ? fr->input->partition : fr->slot),
+			     .has_original = wants_original(jn, fr)};
+	if (all == 0)
+		return;
+	if (!jn->holding)
+		hold_begin(jn);
+	hg.fixed = weir_row_fixed(keyed->cols, hg.col_count);
+	for (uint32_t k = 0; k < hg.key_count; k++)
+		hg.null_keys |= fb->out[k]->has_null;
+	if (!skip && count == all)
+		hold_all(jn, &hg, &jn->lanes[hg.lane], rows, count);
+	else
+		hold_some(jn, &hg, &jn->lanes[hg.lane], rows, count, all, skip);
+}
+
+/* ---- merging ---- */
+
+static const struct item *lane_items(const struct lane *ln, uint32_t *count)
+{
+	*count = (uint32_t)(ln->items.bytes / sizeof(struct item));
+	return (const struct item *)(const void *)ln->items.data;
+}
+
+static void merge_two(const struct item *a, uint32_t an, const struct item *b, uint32_t bn, struct item *to)
+{
+	uint32_t i = 0, k = 0;
+	while (i < an && k < bn)
+		*to++ = b[k].key < a[i].key ? b[k++] : a[i++];
+	memcpy(to, a + i, (an - i) * sizeof *to);
+	memcpy(to + (an - i), b + k, (bn - k) * sizeof *to);
+}
+
+/* Merges the runs [start[i], start[i + 1]) of from, each ascending, two by two; of equal keys the earlier run's come
+ * first. Returns where the result lies: from or to. */
+static struct item *merge_runs(struct item *from, struct item *to, uint32_t *start, uint32_t runs)
+{
+	while (runs > 1) {
+		uint32_t kept = 0;
+		for (uint32_t i = 0; i < runs; i += 2) {
+			uint32_t a = start[i], b = start[i + 1],
+				 c = i + 2 <= runs ? start[i + 2 < runs ? i + 2 : runs] : b;
+			if (i + 1 == runs) {
+				memcpy(to + a, from + a, (b - a) * sizeof *to);
+				c = b;
+			} else {
+				merge_two(from + a, b - a, from + b, c - b, to + a);
+			}
+			start[kept++] = a;
+			start[kept] = c;
+		}
+		runs = kept;
+		struct item *swap = from;
+		from = to;
+		to = swap;
+	}
+	return from;
+}
+
+/* Lanes of any keys. */
+static const struct item *merge_any(struct weir_join *jn, const uint32_t *group, uint32_t lanes)
+{
+	uint32_t n = 0;
+	for (uint32_t k = 0; k < lanes; k++) {
+		uint32_t count;
+		const struct item *it = lane_items(&jn->lanes[group[k]], &count);
+		jn->start[k] = n;
+		if (count)
+			memcpy(jn->order + n, it, count * sizeof *it);
+		n += count;
+	}
+	jn->start[lanes] = n;
+	return merge_runs(jn->order, jn->spare, jn->start, lanes);
+}
+
+/* Lanes whose keys lie close together, as times of one order point do: a count of each key, then every item to its
+ * place. NULL: they do not. Cost: about 5 ns an item; merging costs a mispredicted branch an item and pass. */
+static const struct item *merge_by_count(struct weir_join *jn, const uint32_t *group, uint32_t lanes, uint32_t n)
+{
+	int64_t low = INT64_MAX, high = INT64_MIN;
+	for (uint32_t k = 0; k < lanes; k++) {
+		uint32_t count;
+		const struct item *it = lane_items(&jn->lanes[group[k]], &count);
+		if (count == 0)
+			continue;
+		low = weir_min_i64(low, it[0].key);
+		high = weir_max_i64(high, it[count - 1].key);
+	}
+	if (high - low >= COUNTS_MAX || (high - low) / 4 > n)
+		return NULL;
+	uint32_t span = (uint32_t)(high - low) + 1, at = 0;
+	if (!jn->counts)
+		jn->counts = weir_xcalloc(COUNTS_MAX, sizeof *jn->counts);
+	memset(jn->counts, 0, span * sizeof *jn->counts);
+	for (uint32_t k = 0; k < lanes; k++) {
+		uint32_t count;
+		const struct item *it = lane_items(&jn->lanes[group[k]], &count);
+		for (uint32_t i = 0; i < count; i++)
+			jn->counts[it[i].key - low]++;
+	}
+	for (uint32_t i = 0; i < span; i++) {
+		uint32_t count = jn->counts[i];
+		jn->counts[i] = at;
+		at += count;
+	}
+	for (uint32_t k = 0; k < lanes; k++) {
+		uint32_t count;
+		const struct item *it = lane_items(&jn->lanes[group[k]], &count);
+		for (uint32_t i = 0; i < count; i++)
+			jn->order[jn->counts[it[i].key - low]++] = it[i];
+	}
+	return jn->order;
+}
+
+/* The lanes of a group as the merge goes through them. */
+struct passing {
+	uint32_t lanes;
+	int64_t task, low, high; /* low: the least of now */
+	uint32_t low_at;
+};
+
+static void find_low(const struct weir_join *jn, struct passing *pg)
+{
+	pg->low = INT64_MAX;
+	pg->low_at = 0;
+	for (uint32_t k = 0; k < pg->lanes; k++) {
+		if (jn->pass[k].now < pg->low) {
+			pg->low = jn->pass[k].now;
+			pg->low_at = k;
+		}
+	}
+}
+
+/* Lane k is at `now`, which is not below what it was. */
+static inline void pass_to(struct weir_join *jn, struct passing *pg, uint32_t k, int64_t now)
+{
+	jn->pass[k].now = now;
+	if (k == pg->low_at && now > pg->low)
+		find_low(jn, pg);
+}
+
+/* All of lane k is passed. One that has left the minimum counted until now. */
+static inline void pass_end(struct weir_join *jn, struct passing *pg, uint32_t k)
+{
+	int64_t last = jn->pass[k].last;
+	if (last != INT64_MAX)
+		pg->high = weir_max_i64(pg->high, last);
+	pass_to(jn, pg, k, last);
+}
+
+static void pass_begin(struct weir_join *jn, struct passing *pg, const uint32_t *group)
+{
+	for (uint32_t k = 0; k < pg->lanes; k++) {
+		const struct lane *ln = &jn->lanes[group[k]];
+		struct pass *ps = &jn->pass[k];
+		bool out;
+		int64_t now = weir_join_lane_time(jn, ln, &out);
+		ps->before = ps->now = ln->before;
+		ps->up = ln->up || ln->topic;
+		ps->last = out ? INT64_MAX : ps->up ? now : weir_max_i64(ln->before, ln->high);
+		(void)lane_items(ln, &ps->left);
+		pg->high = weir_max_i64(pg->high, ps->now);
+		jn->turn_of[group[k]] = k;
+	}
+	find_low(jn, pg);
+	for (uint32_t k = 0; k < pg->lanes; k++)
+		if (jn->pass[k].left == 0)
+			pass_end(jn, pg, k);
+}
+
+/* Rows of the group, which come in merged order, to their slots, with the task time of their turn (of joins within a
+ * time; nobody else asks). A lane's time follows its items; that of an upstream slot moves only behind the last. */
+static void take_turns(struct weir_join *jn, const uint32_t *group, uint32_t lanes, int64_t task, const struct item *it,
+		       uint32_t count)
+{
+	bool max = jn->def->time_max;
+	struct passing pg = {.lanes = lanes, .task = task, .high = WEIR_TIME_UNSET};
+	pass_begin(jn, &pg, group);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t k = jn->turn_of[it[i].lane];
+		struct pass *ps = &jn->pass[k];
+		if (!ps->up)
+			pass_to(jn, &pg, k, weir_max_i64(ps->before, it[i].key));
+		pg.high = weir_max_i64(pg.high, ps->now);
+		pg.task = weir_max_i64(pg.task, max ? pg.high : pg.low);
+		if (it[i].h)
+			jn->sorted[jn->slot_at[it[i].slot]++] = (struct turn){it[i].h, pg.task};
+		if (WEIR_UNLIKELY(--ps->left == 0))
+			pass_end(jn, &pg, k);
+	}
+}
+
+static void merge_group(struct weir_join *jn, const uint32_t *group, uint32_t lanes, int64_t task)
+{
+	uint32_t n = 0;
+	for (uint32_t k = 0; k < lanes; k++) {
+		uint32_t count;
+		(void)lane_items(&jn->lanes[group[k]], &count);
+		n += count;
+	}
+	if (n == 0)
+		return;
+	const struct item *it = merge_by_count(jn, group, lanes, n);
+	if (!it)
+		it = merge_any(jn, group, lanes);
+	take_turns(jn, group, lanes, task, it, n);
+}
+
+static void order_room(struct weir_join *jn)
+{
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < jn->lane_count; i++)
+		n += jn->lanes[i].items.bytes / sizeof(struct item);
+	if (n <= jn->order_capacity)
+		return;
+	WEIR_ASSERT(n <= UINT32_MAX / 2);
+	uint32_t to = jn->order_capacity ? jn->order_capacity : 1024;
+	while (to < n)
+		to *= 2;
+	jn->order = weir_xrealloc(jn->order, to * sizeof *jn->order);
+	jn->spare = weir_xrealloc(jn->spare, to * sizeof *jn->spare);
+	jn->sorted = weir_xrealloc(jn->sorted, to * sizeof *jn->sorted);
+	jn->order_capacity = to;
+}
+
+void weir_join_merge(struct weir_join *jn)
+{
+	uint32_t slots = jn->ps->slot_count;
+	memset(jn->slot_start, 0, (slots + 1) * sizeof *jn->slot_start);
+	if (!jn->holding)
+		return;
+	order_room(jn);
+	/* Slot s ends up in [slot_start[s], slot_start[s + 1]). */
+	for (uint32_t s = 0; s < slots; s++) {
+		jn->slot_at[s] = jn->slot_start[s];
+		jn->slot_start[s + 1] = jn->slot_start[s] + jn->slot_rows[s];
+	}
+	for (uint32_t g = 0; g < (weir_join_is_direct(jn) ? slots : 1); g++) {
+		uint32_t lanes = 0;
+		for (uint32_t i = 0; i < jn->lane_count; i++) {
+			const struct weir_plan_branch *br = &jn->w->cf.plan->branches[jn->lanes[i].branch];
+			if (weir_join_is_direct(jn) &&
+			    jn->lanes[i].from - jn->w->cf.plan->scans[br->origin].partition_base != g)
+				continue;
+			jn->group[lanes++] = i;
+		}
+		merge_group(jn, jn->group, lanes, jn->task_before[g]);
+	}
+}
+
+void weir_join_reset(struct weir_join *jn)
+{
+	jn->holding = false;
+	weir_scratch_reset(&jn->scratch);
+	weir_join_blocks_free(jn->large);
+	jn->large = NULL;
+	memset(jn->memory, 0, jn->ps->slot_count * sizeof *jn->memory);
+	memset(jn->slot_rows, 0, jn->ps->slot_count * sizeof *jn->slot_rows);
+	while (jn->blocks) {
+		struct block *bl = jn->blocks;
+		jn->blocks = bl->next;
+		if (jn->free_count == BLOCKS_KEPT) {
+			free(bl);
+			continue;
+		}
+		bl->next = jn->free_blocks;
+		jn->free_blocks = bl;
+		jn->free_count++;
+	}
+	for (uint32_t i = 0; i < jn->lane_count; i++)
+		jn->lanes[i].items.bytes = 0;
+}
