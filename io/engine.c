@@ -97,7 +97,19 @@ static enum weir_err open_log(void *ctx, const char *home, const char *app, stru
 					   .broker_wait_ms =
 						   co->settings.broker_wait_ms ? co->settings.broker_wait_ms : -1,
 					   .stop = &en->stop_asked};
-	return weir_kafka_log_open(out, co->cf, &spec, &lg, dg);
+	struct weir_kafka_log_source *sources = weir_xcalloc(1, sizeof *sources);
+	bool bounded;
+	for (uint32_t i = 0, n = 0;
+	     co->input && weir_kafka_input_topic(co->input, i, &sources[n].topic, &sources[n].partitions, &bounded);
+	     i++) {
+		n += !bounded;
+		spec.source_count = n;
+		sources = weir_xrealloc(sources, (n + 1) * sizeof *sources);
+	}
+	spec.sources = sources;
+	enum weir_err err = weir_kafka_log_open(out, co->cf, &spec, &lg, dg);
+	free(sources);
+	return err;
 }
 
 /* Sources, log and topics. */

@@ -38,6 +38,13 @@ static enum weir_format_kind key_format_of(const struct weir_table_def *def)
 	return weir_kind_is_string(def->columns[def->primary_key[0]].type.kind) ? WEIR_FORMAT_RAW : WEIR_FORMAT_JSON;
 }
 
+/* A key lies in one partition of each topic: in several of the source's. */
+static bool reads_several(const struct weir_table_def *def)
+{
+	return def->options.topic_pattern != NULL ||
+	       (def->options.topic != NULL && strchr(def->options.topic, ';') != NULL);
+}
+
 /* The group columns that make up the source's key, as positions in the stage's keys; false unless all are there
  * unchanged. */
 static bool direct_positions(const struct weir_plan *pl, const struct weir_plan_branch *br, uint32_t key_count,
@@ -46,6 +53,8 @@ static bool direct_positions(const struct weir_plan *pl, const struct weir_plan_
 	const struct weir_plan_scan *sc = &pl->scans[br->origin];
 	const char *list = sc->table->options.key_fields;
 	*count = 0;
+	if (reads_several(sc->table))
+		return false;
 	if (sc->is_table && !list)
 		return table_positions(sc->table, sc, br, key_count, position, count);
 	if (!list || !*list)
@@ -116,7 +125,9 @@ bool weir_plan_keyed_alike(const struct weir_plan *pl, const struct weir_plan_st
 			return false;
 		}
 		if (!direct_positions(pl, br, st->key_count, position, &count)) {
-			*why = "the source's key.fields are not all group columns";
+			*why = reads_several(pl->scans[br->origin].table)
+				       ? "the source reads several topics"
+				       : "the source's key.fields are not all group columns";
 			return false;
 		}
 		const struct weir_plan_scan *sc = &pl->scans[br->origin];

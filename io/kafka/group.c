@@ -14,6 +14,7 @@ enum {
 	PROBE_MS = 200,
 	COMMITTED_TRY_MS = 2000,
 	DOUBT_MS = 10000,
+	COUNT_MS = 10000, /* how often partitions are counted here: commits do so too */
 	OTHERS_MS = 5000,
 	WATCH_MS = 10000,
 	HELD_SAY_MS = 60000
@@ -490,6 +491,16 @@ static void check_held(struct weir_kafka_input *in, int64_t now)
 		weir_kafka_watch_begin(in->watch, n);
 }
 
+/* Partitions and topics that were not there when reading began. Asked of brokers that answer only. */
+static enum weir_err check_growth(struct weir_kafka_input *in, int64_t now, struct weir_diag **dg)
+{
+	if (weir_kafka_client_down(in->kc) != NULL || now - in->counted_ms < COUNT_MS)
+		return WEIR_OK;
+	in->counted_ms = now;
+	weir_kafka_start_look_again(in);
+	return weir_kafka_growth_check(in->growth, PROBE_MS, dg);
+}
+
 enum weir_err weir_kafka_group_check(struct weir_kafka_input *in, struct weir_diag **dg)
 {
 	int64_t now = weir_kafka_now_ms();
@@ -509,5 +520,5 @@ enum weir_err weir_kafka_group_check(struct weir_kafka_input *in, struct weir_di
 	check_held(in, now);
 	if (err == WEIR_OK && in->doubt_ms != 0 && now - in->doubt_ms >= DOUBT_MS)
 		err = check_topics(in, dg);
-	return err;
+	return err == WEIR_OK ? check_growth(in, now, dg) : err;
 }

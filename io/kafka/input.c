@@ -76,13 +76,15 @@ static void set_streams(struct weir_kafka_input *in, const struct weir_kafka_inp
 	in->stream_count = spec->scan_count;
 	for (uint32_t s = 0; s < spec->scan_count; s++) {
 		const struct weir_kafka_scan *sc = &spec->scans[s];
-		in->streams[s] = (struct weir_kafka_stream){.sl = {&kafka_ops},
-							    .in = in,
-							    .table = weir_xstrdup(sc->table),
-							    .bounded = sc->bounded,
-							    .from_group = sc->from_group,
-							    .bound_from_group = sc->bounded && sc->bound_from_group,
-							    .headers = !sc->headers_unused};
+		in->streams[s] = (struct weir_kafka_stream){
+			.sl = {&kafka_ops},
+			.in = in,
+			.table = weir_xstrdup(sc->table),
+			.pattern = sc->topic_pattern != NULL ? weir_xstrdup(sc->topic_pattern) : NULL,
+			.bounded = sc->bounded,
+			.from_group = sc->from_group,
+			.bound_from_group = sc->bounded && sc->bound_from_group,
+			.headers = !sc->headers_unused};
 	}
 }
 
@@ -135,6 +137,7 @@ void weir_kafka_input_close(struct weir_kafka_input *in)
 		rd_kafka_queue_destroy(in->queue);
 		(void)rd_kafka_consumer_close(in->rk);
 	}
+	weir_kafka_growth_destroy(in->growth);
 	for (uint32_t t = 0; t < in->topic_count; t++) {
 		if (in->topics[t].rkt != NULL)
 			rd_kafka_topic_destroy(in->topics[t].rkt);
@@ -142,8 +145,13 @@ void weir_kafka_input_close(struct weir_kafka_input *in)
 	}
 	weir_kafka_client_destroy(in->asker);
 	weir_kafka_client_destroy(in->kc);
-	for (uint32_t s = 0; s < in->stream_count; s++)
+	for (uint32_t s = 0; s < in->stream_count; s++) {
 		free(in->streams[s].table);
+		free(in->streams[s].pattern);
+	}
+	for (uint32_t t = 0; t < in->unread_count; t++)
+		free(in->unread[t]);
+	free(in->unread);
 	if (in->event_fd >= 0)
 		close(in->event_fd);
 	weir_diag_destroy(in->broken);
@@ -175,6 +183,17 @@ enum weir_kafka_group_state weir_kafka_input_state(const struct weir_kafka_input
 bool weir_kafka_input_owned(const struct weir_kafka_input *in, uint32_t scan, uint32_t p)
 {
 	return in->parts[in->streams[scan].part_base + p].owned;
+}
+
+bool weir_kafka_input_topic(const struct weir_kafka_input *in, uint32_t i, const char **name, uint32_t *partitions,
+			    bool *bounded)
+{
+	if (i >= in->topic_count)
+		return false;
+	*name = in->topics[i].name;
+	*partitions = in->topics[i].part_count;
+	*bounded = in->streams[in->parts[in->topics[i].part_base].scan].bounded;
+	return true;
 }
 
 void *weir_kafka_input_handle(const struct weir_kafka_input *in)

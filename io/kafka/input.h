@@ -99,6 +99,10 @@ int64_t weir_kafka_input_session_ms(const struct weir_kafka_input *in);
  * bounds. *again: the group gives out partitions anew (released already). */
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_await_others(struct weir_kafka_input *in, bool *again,
 							    struct weir_diag **dg);
+/* Topic number i of all that are read, as it was at open; false beyond the last. bounded: what comes later is not read.
+ */
+bool weir_kafka_input_topic(const struct weir_kafka_input *in, uint32_t i, const char **name, uint32_t *partitions,
+			    bool *bounded);
 /* Pause on request (SIGUSR2): fetching stops, the member stays. */
 void weir_kafka_input_pause(struct weir_kafka_input *in, bool paused);
 /* The rd_kafka_t, for the group's metadata at a commit (rd_kafka_consumer_group_metadata and rd_kafka_commit are

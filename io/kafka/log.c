@@ -27,6 +27,7 @@
 #include "io/kafka/claim.h"
 #include "io/kafka/client.h"
 #include "io/kafka/frames.h"
+#include "io/kafka/growth.h"
 #include "io/kafka/results.h"
 #include "io/kafka/topic.h"
 #include "io/kafka/transaction.h"
@@ -43,6 +44,7 @@ enum {
 	PURGE_MS = 10000,      /* how often records of repartition topics are deleted */
 	COMMIT_TRIES_MS = 10000,
 	CLOSE_MS = 10000,
+	COUNT_MS = 500,
 	KEEP_MB_MIN = 64
 };
 
@@ -66,6 +68,7 @@ struct log {
 	int claim_fd;
 	bool transactional;
 	struct weir_kafka_client *admin;
+	struct weir_kafka_growth *growth;
 	struct weir_txn *tx;                  /* NULL: not transactional */
 	struct weir_results *results;         /* NULL: exactly_once */
 	struct weir_changelog_reader *reader; /* NULL until the first read */
@@ -623,7 +626,9 @@ static enum weir_err log_commit(struct weir_log *base, uint64_t epoch, struct we
 	if (lg->reader != NULL)
 		weir_changelog_reader_rest(lg->reader);
 	mark_offsets(lg, epoch);
-	enum weir_err err = commit(lg, dg);
+	enum weir_err err = weir_kafka_growth_check(lg->growth, COUNT_MS, dg);
+	if (err == WEIR_OK)
+		err = commit(lg, dg);
 	if (err != WEIR_OK)
 		return fail(lg, err, dg);
 	lg->epoch = epoch;
@@ -745,6 +750,7 @@ static void log_close(struct weir_log *base)
 	if (lg->deletions != NULL)
 		rd_kafka_queue_destroy(lg->deletions);
 	forget_offsets(lg);
+	weir_kafka_growth_destroy(lg->growth);
 	weir_kafka_client_destroy(lg->admin);
 	weir_frames_fini(&lg->frames);
 	weir_frames_fini(&lg->later[0]);
@@ -881,6 +887,10 @@ enum weir_err weir_kafka_log_open(struct weir_log **out, const struct weir_conf 
 		keep = (uint64_t)KEEP_MB_MIN << 20;
 	lg->frames.bytes_max = lg->later[0].bytes_max = lg->later[1].bytes_max = keep;
 	err = weir_kafka_client_create(&lg->admin, cf, WEIR_KAFKA_ADMIN, NULL, &lg->log, dg);
+	if (err == WEIR_OK)
+		lg->growth = weir_kafka_growth_create(lg->admin, lg->app);
+	for (uint32_t i = 0; err == WEIR_OK && i < spec->source_count; i++)
+		weir_kafka_growth_add(lg->growth, spec->sources[i].topic, spec->sources[i].partitions);
 	if (err == WEIR_OK)
 		err = wait_for_brokers(lg, dg);
 	if (err == WEIR_OK)

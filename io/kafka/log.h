@@ -14,12 +14,20 @@
 #include "io/kafka/input.h"
 #include "io/kafka/standby.h"
 
+/* A topic whose partitions are counted before every commit: an epoch that was read after they changed is not committed,
+ * because keys may have come to slots that do not hold their state. */
+struct weir_kafka_log_source {
+	const char *topic;
+	uint32_t partitions;
+};
 struct weir_kafka_log_spec {
 	const char *app;
 	enum weir_guarantee guarantee;
 	bool stateless;                 /* no stage keeps state */
 	struct weir_kafka_input *input; /* the group whose offsets are committed; NULL: input lies elsewhere */
-	struct weir_standby *standby;   /* what it has followed is not read again; NULL: nothing is followed */
+	const struct weir_kafka_log_source *sources; /* what is read without a bound, as it was when reading began */
+	uint32_t source_count;
+	struct weir_standby *standby; /* what it has followed is not read again; NULL: nothing is followed */
 	int64_t commit_ms;
 	int64_t broker_wait_ms;
 	const _Atomic bool *stop; /* gives up waiting when set; may be NULL */

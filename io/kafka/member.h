@@ -11,6 +11,7 @@
 #include "hotpath/core/mem.h"
 #include "io/kafka/client.h"
 #include "io/kafka/held.h"
+#include "io/kafka/growth.h"
 #include "io/kafka/input.h"
 
 enum {
@@ -63,6 +64,7 @@ struct weir_kafka_stream {
 	struct weir_kafka_input *in;
 	uint32_t part_base, part_count;
 	char *table;
+	char *pattern; /* NULL: topics are named */
 	bool bounded, from_group, bound_from_group, headers;
 };
 
@@ -105,6 +107,10 @@ struct weir_kafka_input {
 	bool paused;     /* on request */
 	bool held;       /* after a second of back-pressure, until there is room */
 	int64_t polled_ms, held_ms, checked_ms;
+	struct weir_kafka_growth *growth; /* of topics that are read without a bound */
+	int64_t counted_ms;
+	char **unread; /* topics that match a pattern and came later: said once each */
+	uint32_t unread_count;
 	struct weir_kafka_watch *watch; /* of partitions at whose end somebody may have a transaction open */
 	int64_t watched_ms;
 	int64_t down_ms;  /* when a line about brokers that are gone was last due; 0: they are there */
@@ -128,6 +134,8 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_start(struct weir_kafka_input *in, cons
 					       struct weir_diag **dg);
 /* Looks low and end up again, of all partitions or of owned ones. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_start_refresh(struct weir_kafka_input *in, bool all, struct weir_diag **dg);
+/* Topics that match a pattern by now and are not read: said once each. */
+void weir_kafka_start_look_again(struct weir_kafka_input *in);
 /* Whether the log has offset: an error naming what it has where not. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_start_check(const struct weir_kafka_input *in,
 						     const struct weir_kafka_part *pt, int64_t offset,

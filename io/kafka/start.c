@@ -6,7 +6,7 @@
 
 #include "io/kafka/member.h"
 
-enum { SLICE_MS = 1000, SAY_MS = 10000, LOOK_UP_MS = 5000 };
+enum { SLICE_MS = 1000, SAY_MS = 10000, LOOK_UP_MS = 5000, LOOK_AGAIN_MS = 500 };
 
 static bool stopped(const struct weir_kafka_input *in)
 {
@@ -98,24 +98,35 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct weir_kafka_topic *)a)->name, ((const struct weir_kafka_topic *)b)->name);
 }
 
+/* For whole names. */
+static bool compile(regex_t *re, const char *pattern)
+{
+	size_t bytes = strlen(pattern) + 5;
+	char *whole = weir_xmalloc(bytes);
+	snprintf(whole, bytes, "^(%s)$", pattern);
+	int rc = regcomp(re, whole, REG_EXTENDED | REG_NOSUB);
+	free(whole);
+	return rc == 0;
+}
+
+/* Kafka's own topics are nobody's input. */
+static bool matches(const regex_t *re, const char *topic)
+{
+	return strncmp(topic, "__", 2) != 0 && regexec(re, topic, 0, NULL, 0) == 0;
+}
+
 static enum weir_err match_topics(struct weir_kafka_input *in, const struct weir_kafka_scan *sc, struct weir_diag **dg)
 {
 	const struct rd_kafka_metadata *md;
-	size_t bytes = strlen(sc->topic_pattern) + 5;
-	char *whole = weir_xmalloc(bytes);
 	regex_t re;
-	snprintf(whole, bytes, "^(%s)$", sc->topic_pattern);
-	int rc = regcomp(&re, whole, REG_EXTENDED | REG_NOSUB);
-	free(whole);
-	if (rc != 0)
+	if (!compile(&re, sc->topic_pattern))
 		return weir_diag_set(dg, WEIR_E_CONF, "table %s: topic-pattern '%s' is no regular expression",
 				     sc->table, sc->topic_pattern);
 	uint32_t base = in->topic_count;
 	enum weir_err err = all_topics(in, &md, dg);
 	if (err == WEIR_OK) {
-		for (int i = 0; i < md->topic_cnt; i++) /* Kafka's own topics are nobody's input */
-			if (strncmp(md->topics[i].topic, "__", 2) != 0 &&
-			    regexec(&re, md->topics[i].topic, 0, NULL, 0) == 0)
+		for (int i = 0; i < md->topic_cnt; i++)
+			if (matches(&re, md->topics[i].topic))
 				add_topic(in, md->topics[i].topic);
 		rd_kafka_metadata_destroy(md);
 		if (in->topic_count == base)
@@ -126,6 +137,44 @@ static enum weir_err match_topics(struct weir_kafka_input *in, const struct weir
 	}
 	regfree(&re);
 	return err;
+}
+
+static bool is_known(const struct weir_kafka_input *in, const char *topic)
+{
+	for (uint32_t t = 0; t < in->topic_count; t++)
+		if (strcmp(in->topics[t].name, topic) == 0)
+			return true;
+	for (uint32_t t = 0; t < in->unread_count; t++)
+		if (strcmp(in->unread[t], topic) == 0)
+			return true;
+	return false;
+}
+
+void weir_kafka_start_look_again(struct weir_kafka_input *in)
+{
+	enum { UNREAD_MAX = 1000 };
+	const struct rd_kafka_metadata *md = NULL;
+	for (uint32_t s = 0; s < in->stream_count; s++) {
+		regex_t re;
+		if (in->streams[s].pattern == NULL || in->streams[s].bounded ||
+		    (md == NULL && rd_kafka_metadata(in->rk, 1, NULL, &md, LOOK_AGAIN_MS) != 0) ||
+		    !compile(&re, in->streams[s].pattern))
+			continue;
+		for (int i = 0; i < md->topic_cnt && in->unread_count < UNREAD_MAX; i++) {
+			const char *name = md->topics[i].topic;
+			if (!matches(&re, name) || is_known(in, name))
+				continue;
+			in->unread = weir_xrealloc(in->unread, (in->unread_count + 1) * sizeof *in->unread);
+			in->unread[in->unread_count++] = weir_xstrdup(name);
+			weir_kafka_client_say(in->kc, 4,
+					      "topic %s is new and matches the topic-pattern of table %s: it is read, "
+					      "from its beginning, once this is started again",
+					      name, in->streams[s].table);
+		}
+		regfree(&re);
+	}
+	if (md != NULL)
+		rd_kafka_metadata_destroy(md);
 }
 
 static enum weir_err no_topic(struct weir_kafka_input *in, const struct weir_kafka_scan *sc, const char *name,
@@ -396,6 +445,10 @@ enum weir_err weir_kafka_start(struct weir_kafka_input *in, const struct weir_ka
 	enum weir_err err = wait_brokers(in, dg);
 	for (uint32_t s = 0; err == WEIR_OK && s < in->stream_count; s++)
 		err = find_topics(in, spec, s, dg);
+	in->growth = weir_kafka_growth_create(in->kc, in->group);
+	for (uint32_t t = 0; err == WEIR_OK && t < in->topic_count; t++)
+		if (!in->streams[in->parts[in->topics[t].part_base].scan].bounded)
+			weir_kafka_growth_add(in->growth, in->topics[t].name, in->topics[t].part_count);
 	if (err == WEIR_OK)
 		err = weir_kafka_start_refresh(in, true, dg);
 	if (err == WEIR_OK)

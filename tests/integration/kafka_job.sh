@@ -2,7 +2,7 @@
 # kafka_job.sh: the revenue job from topic to topic on a real broker: exact against an independent check under every
 # guarantee, killed and restarted, shared by instances that come, go and crash, through a broker that stops; the group
 # as Kafka's own tools see it.
-#   kafka_job.sh [--full] [--seed N] [--only SECTION]     --full: 200 kills instead of 20; sections: calm kill shared standby
+#   kafka_job.sh [--full] [--seed N] [--only SECTION]     --full: 200 kills instead of 20; sections: calm kill shared standby grown
 #                                        topic frozen away live reset wrong; prints `ok NAME` or `not ok NAME` lines, or
 #                                        `skipped: why`
 set -u
@@ -210,6 +210,84 @@ if wants standby; then
 		not_ok "nothing is kept: $(grep -hE 'kept|restored from' "$scratch"/shared.*.said | tr '\n' ' ')"
 	fi
 	fine "taken over: every result exactly once" exact_on "$app" final
+fi
+
+# ---- topics that grow, and topics that come later ----
+if wants grown; then
+	orders() { # TOPIC PARTITION COUNT
+		for ((k = 0; k < $3; k++)); do
+			printf '%s:{"order_id":"x%d","merchant_id":"m-%d","customer_id":"c","amount":1.00,"currency":"EUR","ts":%s000}\n' "m-$k" $k $k "$(date +%s)"
+		done | kcat -b "$b" -P -t "$1" -K: -p "$2"
+	}
+	grow() { # TOPIC PARTITIONS
+		$kafka tool org.apache.kafka.tools.TopicCommand --bootstrap-server "$b" --alter --topic "$1" --partitions "$2" >/dev/null 2>&1
+	}
+	has_said() { # FILE PATTERN
+		for ((try = 0; try < 300; try++)); do
+			grep -Eq -- "$2" "$1" && return 0
+			sleep 0.1
+		done
+		cat "$1"
+		return 1
+	}
+	ended() { # PID
+		for ((try = 0; try < 300; try++)); do
+			kill -0 "$1" 2>/dev/null || break
+			sleep 0.1
+		done
+		kill -9 "$1" 2>/dev/null
+		wait "$1"
+	}
+	making=()
+	for topic in grown-keyed grown-moved grown-by-name-1; do
+		$kafka create "$scratch/broker" $topic $([ $topic = grown-by-name-1 ] && echo 1 || echo 2) >/dev/null 2>&1 &
+		making+=($!)
+	done
+	wait "${making[@]}" || not_ok "making topics"
+	for app in keyed moved; do
+		source=grown-$app
+		sql "$scratch/grown-$app.sql" "grown-$app" changes "" "$([ $app = moved ] && echo unkeyed)"
+		orders "grown-$app" 0 20
+		"$weir" run "$scratch/grown-$app.sql" -b "$b" -X commit.interval.ms=200 2>"$scratch/grown-$app.said" &
+		eval "$app=$!"
+	done
+	sql "$scratch/grown-by-name.sql" grown-by-name changes "" unkeyed
+	sed -i "s/'topic' = 'grown-moved'/'topic-pattern' = 'grown-by-name-.*'/" "$scratch/grown-by-name.sql"
+	"$weir" run "$scratch/grown-by-name.sql" -b "$b" 2>"$scratch/grown-by-name.said" &
+	by_name=$!
+	for app in keyed moved; do
+		fine "$app: reads" bash -c "for ((i = 0; i < 100; i++)); do '$weir' lag grown-$app -b '$b' --format json 2>/dev/null | jq -r .lag | grep -qx 0 && exit; sleep 0.1; done; exit 1"
+	done
+	$kafka create "$scratch/broker" grown-by-name-2 1 >/dev/null 2>&1 &
+	making=($!)
+	for app in keyed moved; do
+		grow "grown-$app" 3 &
+		making+=($!)
+	done
+	wait "${making[@]}" || not_ok "giving topics more partitions"
+	for app in keyed moved; do
+		orders "grown-$app" 2 5
+		orders "grown-$app" 0 5
+		ended "${!app}"
+		code=$?
+		if [ $code = 78 ] && grep -q "topic grown-$app had 2 partitions when reading began and has 3 now" "$scratch/grown-$app.said"; then
+			ok "$app: a source that gets more partitions ends the job by name"
+		else
+			not_ok "$app: a source has more partitions: exit code $code, $(tail -n 3 "$scratch/grown-$app.said" | tr '\n' ' ')"
+		fi
+	done
+	expect "keyed: and is refused from then on" 78 'now there are 3. To start over: weir reset grown-keyed' \
+		timeout 60 "$weir" run "$scratch/grown-keyed.sql" -b "$b"
+	"$weir" run "$scratch/grown-moved.sql" -b "$b" 2>"$scratch/said" &
+	pid=$!
+	fine "moved: what is re-keyed goes on with all of them" bash -c "for ((i = 0; i < 150; i++)); do
+		'$weir' lag grown-moved -b '$b' --format json 2>/dev/null | jq -e '.lag == 0' >/dev/null && exit; sleep 0.1; done; cat '$scratch/said'; exit 1"
+	kill -TERM $pid
+	wait $pid
+	fine "a topic that comes later is named" has_said "$scratch/grown-by-name.said" 'topic grown-by-name-2 is new and matches'
+	kill -TERM $by_name
+	wait $by_name
+	source=order.placed
 fi
 
 # ---- a repartition topic between ----

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +64,24 @@ static void test_direct_only_when_the_sources_key_is_grouped_by(void **state)
 	assert_int_equal(pl->stages[0].slot_count, 64);
 	assert_false(pl->route_direct);
 	weir_topology_destroy(tp);
+}
+
+/* A key has a partition in each of the topics: its rows have to be brought together. */
+static void test_several_topics_are_not_direct(void **state)
+{
+	(void)state;
+	static const char *const topics[] = {"topic=a;b", "topic-pattern=a.*"};
+	for (size_t i = 0; i < WEIR_COUNT_OF(topics); i++) {
+		char options[128];
+		uint32_t partitions[] = {6};
+		snprintf(options, sizeof options,
+			 "connector=recorded path=x format=json key.fields=k key.format=raw %s", topics[i]);
+		struct weir_topology *tp = grouped(options, "k");
+		struct weir_plan *pl = plan(tp, partitions);
+		assert_int_equal(pl->stages[0].exchange, WEIR_EXCHANGE_LOCAL);
+		assert_string_equal(pl->stages[0].exchange_why, "the source reads several topics");
+		weir_topology_destroy(tp);
+	}
 }
 
 static void test_a_changed_key_is_not_the_sources(void **state)
@@ -187,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_direct_only_when_the_sources_key_is_grouped_by),
+		cmocka_unit_test(test_several_topics_are_not_direct),
 		cmocka_unit_test(test_a_changed_key_is_not_the_sources),
 		cmocka_unit_test(test_two_sources_are_direct_with_equal_partitions_only),
 		cmocka_unit_test(test_one_scan_feeds_every_sink_and_reads_what_they_need),
