@@ -31,7 +31,7 @@ static void test_count(void **state)
 	weir_kafka_growth_add(gr, "two", 4);
 	assert_int_equal(weir_kafka_growth_check(gr, WAIT_MS, &dg), WEIR_E_CONF);
 	assert_non_null(strstr(weir_diag_text(dg), "topic two had 4 partitions when reading began and has 5 now"));
-	assert_non_null(strstr(weir_diag_text(dg), "weir reset app"));
+	assert_non_null(strstr(weir_diag_report(dg), "weir reset app"));
 	weir_diag_destroy(dg);
 	dg = NULL;
 	/* Nobody to ask. */
