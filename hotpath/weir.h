@@ -164,6 +164,13 @@ WEIR_API struct weir_stream *weir_emit(struct weir_stream *st, enum weir_emit mo
 /* Aggregates the keyed, perhaps windowed stream: "window_start, merchant_id, COUNT(*) AS orders, SUM(amount) AS
  * revenue". state_name is the contract: it names the changelog, and renaming it starts from nothing. */
 WEIR_API struct weir_stream *weir_aggregate(struct weir_stream *st, const char *state_name, const char *exprs);
+/* New columns for each record, among them functions over the records of its key so far, by event time: "price,
+ * LAG(price) OVER () AS old_price, COUNT(*) OVER (RANGE INTERVAL '1' MINUTE PRECEDING) AS lately". There are LAG(x [, n
+ * [, default]]), ROW_NUMBER, COUNT, SUM, AVG, MIN, MAX, FIRST_VALUE and LAST_VALUE; a frame is ROWS n PRECEDING, RANGE
+ * INTERVAL .. PRECEDING or all records so far; PARTITION BY (the columns of weir_key_by) and ORDER BY (event time) may
+ * be left out. A record leaves when task time has passed it by its grace, in order of time; one that comes later than
+ * that is late. */
+WEIR_API struct weir_stream *weir_over(struct weir_stream *st, const char *state_name, const char *exprs);
 /* ---- joins ----
  * Of a join's columns, `l.name` is one of the left input and `r.name` one of the right (or the table); a name that only
  * one of them has needs no letter. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "hotpath/topology/describe.h"
+#include "hotpath/state/over.h"
 #include "hotpath/topology/plan.h"
 #include "hotpath/weir.h"
 #include "io/core.h"
@@ -183,6 +184,25 @@ static void put_join(const struct weir_state_def *def, struct weir_buf *out)
 	weir_duration_put(out, def->grace_ms);
 }
 
+/* Functions OVER: what of earlier rows they need. */
+static void put_over(const struct weir_state_def *def, struct weir_buf *out)
+{
+	const struct weir_over_def *ov = def->over;
+	weir_buf_puts(out, "functions OVER ");
+	for (uint32_t f = 0; f < ov->fn_count; f++)
+		weir_buf_printf(out, "%s%s", f == 0 ? "" : ", ", ov->fns[f].agg.text);
+	weir_buf_puts(out, ", grace ");
+	weir_duration_put(out, def->grace_ms);
+	weir_buf_puts(out, ", keeps ");
+	if (ov->timed) {
+		weir_duration_put(out, def->before_ms);
+		weir_buf_puts(out, " of rows");
+	} else {
+		weir_buf_printf(out, "%lld row%s of each key for ever", (long long)weir_max_i64(ov->keep_rows, 1),
+				ov->keep_rows > 1 ? "s" : "");
+	}
+}
+
 static void text_stage(struct explain *ex, const struct weir_plan_stage *st)
 {
 	struct weir_buf *out = &ex->out;
@@ -193,13 +213,15 @@ static void text_stage(struct explain *ex, const struct weir_plan_stage *st)
 		put_join(&st->def, out);
 	else if (st->def.kind == WEIR_STATE_ROWS)
 		weir_buf_puts(out, "the latest row of each key");
+	else if (st->def.kind == WEIR_STATE_OVER)
+		put_over(&st->def, out);
 	else
 		weir_window_put(out, &w);
 	if (w.kind != WEIR_WINDOW_NONE) {
 		weir_buf_puts(out, ", grace ");
 		weir_duration_put(out, st->def.grace_ms);
 	}
-	if (st->def.kind != WEIR_STATE_JOIN) {
+	if (st->def.kind != WEIR_STATE_JOIN && st->def.kind != WEIR_STATE_OVER) {
 		weir_buf_puts(out, ", ");
 		put_emission(ex, st, out);
 	}

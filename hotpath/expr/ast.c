@@ -18,6 +18,27 @@ static bool same_text(const struct weir_ast *a, const struct weir_ast *b)
 	return a->qualifier == NULL || strcmp(a->qualifier, b->qualifier) == 0;
 }
 
+static bool same_list(struct weir_ast *const *a, struct weir_ast *const *b, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!weir_ast_equal(a[i], b[i]))
+			return false;
+	return true;
+}
+
+/* Lists of OVER are short, and nest by what is written in parentheses only. */
+static bool same_over(const struct weir_ast_over *a, const struct weir_ast_over *b)
+{
+	if (a == NULL || b == NULL || a == b)
+		return a == b;
+	if ((a->name == NULL) != (b->name == NULL) || (a->name != NULL && strcmp(a->name, b->name) != 0))
+		return false;
+	return a->partition_count == b->partition_count && a->order_count == b->order_count &&
+	       a->descending == b->descending && a->framed == b->framed && a->rows == b->rows &&
+	       a->preceding == b->preceding && same_list(a->partition, b->partition, a->partition_count) &&
+	       same_list(a->order, b->order, a->order_count);
+}
+
 static void push_pair(struct weir_buf *stack, const struct weir_ast *a, const struct weir_ast *b)
 {
 	const struct weir_ast *pair[2] = {a, b};
@@ -30,7 +51,7 @@ static bool same_node(const struct weir_ast *a, const struct weir_ast *b)
 	return a->kind == b->kind && a->negated == b->negated && a->distinct == b->distinct &&
 	       a->has_else == b->has_else && a->star_arg == b->star_arg && a->value == b->value &&
 	       a->arg_count == b->arg_count && (a->filter == NULL) == (b->filter == NULL) && same_text(a, b) &&
-	       weir_type_equal(&a->type, &b->type);
+	       same_over(a->over, b->over) && weir_type_equal(&a->type, &b->type);
 }
 
 bool weir_ast_equal(const struct weir_ast *a, const struct weir_ast *b)
@@ -90,6 +111,25 @@ static void add_list(struct printer *pr, const struct weir_ast *a, uint32_t from
 			add(pr, NULL, separator);
 		add(pr, a->args[i], NULL);
 	}
+}
+
+static void add_over(struct printer *pr, const struct weir_ast_over *ov)
+{
+	add(pr, NULL, ov->name != NULL ? " OVER " : " OVER (");
+	if (ov->name != NULL) {
+		add(pr, NULL, ov->name);
+		return;
+	}
+	for (uint32_t i = 0; i < ov->partition_count; i++) {
+		add(pr, NULL, i == 0 ? "PARTITION BY " : ", ");
+		add(pr, ov->partition[i], NULL);
+	}
+	for (uint32_t i = 0; i < ov->order_count; i++) {
+		add(pr, NULL, i != 0 ? ", " : ov->partition_count != 0 ? " ORDER BY " : "ORDER BY ");
+		add(pr, ov->order[i], NULL);
+	}
+	add(pr, NULL, ov->frame);
+	add(pr, NULL, ")");
 }
 
 static void put_quoted(struct weir_buf *out, const char *text, uint32_t bytes, char quote)
@@ -217,6 +257,8 @@ static void split_call(struct printer *pr, const struct weir_ast *a)
 		add(pr, a->filter, NULL);
 		add(pr, NULL, ")");
 	}
+	if (a->over != NULL)
+		add_over(pr, a->over);
 }
 
 static void split_case(struct printer *pr, const struct weir_ast *a)

@@ -39,6 +39,21 @@ enum weir_ast_kind {
 			 text */
 };
 
+/* OVER (PARTITION BY a, b ORDER BY t frame), or OVER name. */
+struct weir_ast_over {
+	uint32_t at;
+	const char *name; /* of a WINDOW clause; NULL: written out */
+	struct weir_ast **partition;
+	uint32_t partition_count;
+	struct weir_ast **order;
+	uint32_t order_count;
+	bool descending;   /* some column of ORDER BY is */
+	bool framed;       /* the frame is written out: ROWS or RANGE ... */
+	bool rows;         /* ROWS, else RANGE */
+	int64_t preceding; /* rows or ms before the row; -1: UNBOUNDED PRECEDING */
+	const char *frame; /* as text; "" if it is not written out */
+};
+
 struct weir_ast {
 	enum weir_ast_kind kind;
 	bool negated;
@@ -54,7 +69,8 @@ struct weir_ast {
 	struct weir_type type; /* CAST, INTERVAL */
 	uint32_t arg_count;
 	struct weir_ast **args;
-	struct weir_ast *filter; /* AGG(...) FILTER (WHERE filter) */
+	struct weir_ast *filter;    /* AGG(...) FILTER (WHERE filter) */
+	struct weir_ast_over *over; /* CALL: FN(...) OVER ... */
 };
 
 /* Parses one expression. Nodes live in m. */
@@ -68,6 +84,9 @@ WEIR_MUST_CHECK enum weir_err weir_type_parse(struct weir_tokens *ts, struct wei
  * INTERVAL. */
 WEIR_MUST_CHECK enum weir_err weir_interval_parse(struct weir_tokens *ts, struct weir_mem *m, int64_t *value,
 						  enum weir_kind *kind, struct weir_diag **dg);
+/* Parses ( [PARTITION BY ...] ORDER BY ... [ROWS | RANGE ...] ), as behind OVER and in WINDOW w AS. */
+WEIR_MUST_CHECK enum weir_err weir_over_parse(struct weir_tokens *ts, struct weir_mem *m, struct weir_ast_over **out,
+					      struct weir_diag **dg);
 /* Structural equality (names case-sensitive, functions not). */
 bool weir_ast_equal(const struct weir_ast *a, const struct weir_ast *b);
 /* Back to SQL text, for explain and generated column names. */

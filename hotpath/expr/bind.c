@@ -221,6 +221,11 @@ static const struct weir_expr *bind_cast(struct binder *b, const struct weir_ast
 static const struct weir_expr *bind_call(struct binder *b, const struct weir_ast *a,
 					 const struct weir_expr *const *args, struct weir_expr_problem *pb)
 {
+	if (a->over != NULL) {
+		snprintf(pb->text, sizeof pb->text, "a function OVER cannot stand here");
+		snprintf(pb->hint, sizeof pb->hint, "compute it in the select list of a sub-query");
+		return NULL;
+	}
 	if (weir_name_is_aggregate(a->text)) {
 		snprintf(pb->text, sizeof pb->text, "%s",
 			 b->scope->aggregate_error != NULL ? b->scope->aggregate_error
@@ -303,7 +308,8 @@ static enum weir_err bind_step(struct binder *b)
 		}
 	}
 	/* An aggregate in the wrong place is reported before its arguments are looked at. */
-	if (f->next < a->arg_count && !(a->kind == WEIR_AST_CALL && weir_name_is_aggregate(a->text))) {
+	if (f->next < a->arg_count &&
+	    !(a->kind == WEIR_AST_CALL && (a->over != NULL || weir_name_is_aggregate(a->text)))) {
 		push_frame(b, a->args[f->next++]); /* f is stale now */
 		return WEIR_OK;
 	}

@@ -368,7 +368,120 @@ static bool accept_comma(struct parser *p, const char *name)
 	return accept(p, "FROM") || accept(p, "FOR") || (overlay && accept(p, "PLACING"));
 }
 
-/* What may follow a call: FILTER (WHERE ...); OVER is not there yet. */
+/* ROWS or RANGE, behind it: BETWEEN from AND CURRENT ROW, or from alone. */
+static bool parse_frame(struct parser *p, struct weir_ast_over *ov)
+{
+	bool between = accept(p, "BETWEEN");
+	const struct weir_token *t = peek(p);
+	enum weir_kind kind = WEIR_KIND_INTERVAL_MS;
+	ov->framed = true;
+	if (accept(p, "UNBOUNDED")) {
+		ov->preceding = -1;
+	} else if (is(p, "CURRENT")) {
+		ov->preceding = 0;
+	} else if (ov->rows) {
+		if (t->kind != WEIR_TOK_INTEGER)
+			return fail(p, t, "write ROWS BETWEEN 5 PRECEDING AND CURRENT ROW",
+				    "expected a number of rows") != NULL;
+		ov->preceding = 0;
+		for (uint32_t i = 0; i < t->text_bytes; i++) {
+			ov->preceding = ov->preceding * 10 + (t->text[i] - '0');
+			if (ov->preceding > INT32_MAX)
+				return fail(p, t, NULL, "a frame of too many rows") != NULL;
+		}
+		p->ts->next++;
+	} else if (!is(p, "INTERVAL")) {
+		return fail(p, t, "write RANGE BETWEEN INTERVAL '1' MINUTE PRECEDING AND CURRENT ROW",
+			    "expected an INTERVAL") != NULL;
+	} else if (weir_interval_parse(p->ts, p->m, &ov->preceding, &kind, p->dg) != WEIR_OK) {
+		return false;
+	}
+	if (kind != WEIR_KIND_INTERVAL_MS)
+		return fail(p, t, "months have no fixed length: use days", "a frame cannot be in months or years") !=
+		       NULL;
+	if (ov->preceding < -1)
+		return fail(p, t, NULL, "a frame cannot begin behind its row") != NULL;
+	if (ov->preceding == 0 && accept(p, "CURRENT")) {
+		if (!expect(p, "ROW"))
+			return false;
+	} else if (is(p, "FOLLOWING")) {
+		return fail(p, peek(p), NULL, "not supported: FOLLOWING: a stream's rows to come are not known") !=
+		       NULL;
+	} else if (!expect(p, "PRECEDING")) {
+		return false;
+	}
+	if (!between)
+		return true;
+	if (!expect(p, "AND"))
+		return false;
+	if (!is(p, "CURRENT"))
+		return fail(p, peek(p), "end the frame with CURRENT ROW",
+			    "not supported yet: a frame that does not end with its row") != NULL;
+	p->ts->next++;
+	return expect(p, "ROW");
+}
+
+/* The frame as SQL, for ast.c. */
+static const char *frame_text(struct parser *p, const struct weir_ast_over *ov)
+{
+	if (ov->preceding < 0)
+		return ov->rows ? " ROWS UNBOUNDED PRECEDING" : " RANGE UNBOUNDED PRECEDING";
+	return weir_mem_printf(p->m, ov->rows ? " ROWS %lld PRECEDING" : " RANGE INTERVAL '%lld' MILLISECOND PRECEDING",
+			       (long long)ov->preceding);
+}
+
+/* PARTITION BY a, b ORDER BY t frame ), behind the opening parenthesis. */
+static bool parse_over_spec(struct parser *p, struct weir_ast_over *ov)
+{
+	struct list keys = {{0}}, order = {{0}};
+	bool ok = true;
+	if (accept(p, "PARTITION")) {
+		ok = expect(p, "BY");
+		while (ok && (ok = list_add(&keys, parse_expr(p, PREC_OR))) && accept(p, ","))
+			;
+	}
+	if (ok && accept(p, "ORDER")) {
+		ok = expect(p, "BY");
+		do {
+			ok = ok && list_add(&order, parse_expr(p, PREC_OR));
+			accept(p, "ASC");
+			ov->descending |= accept(p, "DESC");
+		} while (ok && accept(p, ","));
+	}
+	ov->partition_count = (uint32_t)(keys.buf.bytes / sizeof(struct weir_ast *));
+	ov->partition = weir_mem_copy(p->m, keys.buf.data, keys.buf.bytes);
+	ov->order_count = (uint32_t)(order.buf.bytes / sizeof(struct weir_ast *));
+	ov->order = weir_mem_copy(p->m, order.buf.data, order.buf.bytes);
+	weir_buf_fini(&keys.buf);
+	weir_buf_fini(&order.buf);
+	ov->preceding = -1;
+	ov->frame = "";
+	ov->rows = ok && is(p, "ROWS");
+	if (ok && (accept(p, "ROWS") || accept(p, "RANGE"))) {
+		ok = parse_frame(p, ov);
+		if (ok)
+			ov->frame = frame_text(p, ov);
+	}
+	return ok && expect(p, ")");
+}
+
+/* OVER name, or OVER ( ... ); the word is current. */
+static struct weir_ast *parse_over(struct parser *p, struct weir_ast *a)
+{
+	struct weir_ast_over *ov = weir_mem_take(p->m, sizeof *ov);
+	ov->at = p->ts->next++;
+	if (accept(p, "(")) {
+		if (!parse_over_spec(p, ov))
+			return NULL;
+	} else if (weir_token_name(p->ts, "a window's name or (", &ov->name, p->dg) != WEIR_OK) {
+		return NULL;
+	}
+	a->over = ov;
+	a->end = p->ts->next;
+	return a;
+}
+
+/* What may follow a call: FILTER (WHERE ...), OVER. */
 static struct weir_ast *parse_call_tail(struct parser *p, struct weir_ast *a)
 {
 	if (is(p, "WITHIN") && weir_token_is_at(p->ts, 1, "GROUP"))
@@ -382,9 +495,7 @@ static struct weir_ast *parse_call_tail(struct parser *p, struct weir_ast *a)
 			return NULL;
 		a->end = p->ts->next;
 	}
-	if (is(p, "OVER"))
-		return fail(p, peek(p), NULL, "not supported yet: OVER windows");
-	return a;
+	return is(p, "OVER") ? parse_over(p, a) : a;
 }
 
 /* JSON_VALUE(... RETURNING type [NULL ON EMPTY] [NULL ON ERROR]): the clauses before the parenthesis. */
@@ -801,5 +912,17 @@ enum weir_err weir_expr_parse(struct weir_tokens *ts, struct weir_mem *m, struct
 	if (a == NULL)
 		return WEIR_E_PLAN;
 	*out = a;
+	return WEIR_OK;
+}
+
+enum weir_err weir_over_parse(struct weir_tokens *ts, struct weir_mem *m, struct weir_ast_over **out,
+			      struct weir_diag **dg)
+{
+	struct parser p = {ts, m, dg, ts->next};
+	struct weir_ast_over *ov = weir_mem_take(m, sizeof *ov);
+	ov->at = ts->next;
+	if (!expect(&p, "(") || !parse_over_spec(&p, ov))
+		return WEIR_E_PLAN;
+	*out = ov;
 	return WEIR_OK;
 }

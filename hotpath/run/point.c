@@ -189,6 +189,7 @@ static bool hand_on(struct weir_worker *w, struct weir_bundle *b, const struct w
 	}
 	const struct weir_plan_stage *ps = &pl->stages[pt->stage];
 	struct weir_join *jn = st->joins[pt->stage];
+	struct weir_over *ov = st->overs[pt->stage];
 	if (pt->slot >= ps->slot_count) {
 		if (jn)
 			weir_join_reset(jn);
@@ -205,6 +206,7 @@ static bool hand_on(struct weir_worker *w, struct weir_bundle *b, const struct w
 	bool close_all = in->close_all || (bound && ps->exchange == WEIR_EXCHANGE_DIRECT);
 	if (!pt->drained) {
 		pt->drained = jn                ? weir_join_run(jn, b, pt->slot, close_all, &pt->end_max)
+			      : ov              ? weir_over_run(ov, b, pt->slot, close_all, &pt->end_max)
 			      : ps->def.changes ? hand_on_changes(w, b, close_all)
 						: hand_on_closed(w, b, close_all);
 		if (!pt->drained)

@@ -83,6 +83,10 @@ static enum weir_err state_fill(struct weir_worker *w, struct weir_diag **dg)
 	for (uint32_t s = 0; s < pl->stage_count && err == WEIR_OK; s++)
 		if (pl->stages[s].def.kind == WEIR_STATE_JOIN)
 			err = weir_join_create(&st->joins[s], w, s, dg);
+	st->overs = weir_xcalloc(pl->stage_count + 1, sizeof(struct weir_over *));
+	for (uint32_t s = 0; s < pl->stage_count && err == WEIR_OK; s++)
+		if (pl->stages[s].def.kind == WEIR_STATE_OVER)
+			st->overs[s] = weir_over_create(w, s);
 	for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++)
 		err = pool_fill(&st->scan_pool[s], w, true, s, st->inline_apply ? 1 : w->cf.fragments, dg);
 	uint32_t most = 0;
@@ -183,7 +187,10 @@ void weir_worker_destroy(struct weir_worker *w)
 		weir_tail_destroy(st->tails[b]);
 	for (uint32_t s = 0; s < pl->stage_count && st->joins; s++)
 		weir_join_destroy(st->joins[s]);
+	for (uint32_t s = 0; s < pl->stage_count && st->overs; s++)
+		weir_over_destroy(st->overs[s]);
 	free(st->joins);
+	free(st->overs);
 	if (st->rows_ready)
 		weir_rows_fini(&st->rows);
 	for (uint32_t s = 0; s < pl->stage_count; s++) {

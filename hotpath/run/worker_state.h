@@ -4,6 +4,7 @@
 #define WEIR_RUN_WORKER_STATE_H
 
 #include "hotpath/run/join.h"
+#include "hotpath/run/over.h"
 #include "hotpath/run/worker.h"
 
 enum { WORKER_PENDING_MAX = 64 };
@@ -49,6 +50,7 @@ struct weir_worker_state {
 	struct fragment_pool *stage_pool; /* per stage */
 	struct weir_tail **tails;         /* per branch into a sink that the worker encodes; else NULL */
 	struct weir_join **joins;         /* per stage that is a JOIN; else NULL */
+	struct weir_over **overs;         /* per stage that is an OVER; else NULL */
 	bool *has_stage_branch;           /* per stage: some branch of it ends in a stage */
 	uint32_t *stage_branches;         /* per stage: how many do */
 	struct weir_bundle **free_bundle;

@@ -67,6 +67,10 @@ uint32_t weir_agg_layout(struct weir_agg *aggs, uint32_t count);
 bool weir_agg_has_blob(const struct weir_agg *a);
 /* Whether a value can be taken out again: what an aggregate over a table needs. */
 bool weir_agg_can_retract(const struct weir_agg *a);
+/* Whether its state is a number that values are added to and subtracted from: COUNT, SUM, AVG. */
+bool weir_agg_can_subtract(const struct weir_agg *a);
+/* Adds value `row` of c, which is not NULL, to such a state, or takes it out. c may be NULL for a COUNT. */
+void weir_agg_step(const struct weir_agg *a, void *state, const struct weir_col *c, uint32_t row, bool minus);
 /* Folds lanes [from, from + count) into their entries, aggregate by aggregate. */
 void weir_agg_fold(const struct weir_state_def *def, const struct weir_lanes *ln, uint32_t from, uint32_t count,
 		   const struct weir_col *const *cols);

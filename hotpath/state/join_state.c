@@ -162,10 +162,11 @@ static void waiting_pop(struct weir_slot *sl)
 		h[i] = x;
 }
 
-/* Whether rows of `side` leave by themselves: those that are kept without a match, and all beside a table's history. */
+/* Whether rows of `side` leave by themselves: those that are kept without a match, and all beside a table's history or
+ * into functions OVER. */
 static bool waits(const struct weir_state_def *def, uint32_t side)
 {
-	return def->versioned ? side == 0 : def->sides[side].outer && !weir_join_in_windows(def);
+	return def->versioned || def->over != NULL ? side == 0 : def->sides[side].outer && !weir_join_in_windows(def);
 }
 
 /* ---- buffers ---- */
@@ -470,8 +471,8 @@ void weir_join_drop(struct weir_slot *sl, int64_t task_time)
 		return; /* windows go when they have been taken */
 	for (uint32_t i = 0; i < sl->gen_count;) {
 		int64_t start = sl->gens[i].start, last = bucket_start(def, (start >> 1) + 1) - 1;
-		if (def->versioned && (start & 1) != 0) {
-			i++; /* the table's */
+		if ((def->versioned || def->over != NULL) && (start & 1) != 0) {
+			i++; /* the table's, or the chains' */
 			continue;
 		}
 		if (!weir_join_is_late(def, last, task_time))

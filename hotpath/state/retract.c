@@ -8,10 +8,15 @@
 #include "hotpath/state/agg_state.h"
 #include "hotpath/state/slot.h"
 
-bool weir_agg_can_retract(const struct weir_agg *a)
+bool weir_agg_can_subtract(const struct weir_agg *a)
 {
 	return a->kind == WEIR_AGG_COUNT_STAR || a->kind == WEIR_AGG_COUNT || a->kind == WEIR_AGG_SUM ||
 	       a->kind == WEIR_AGG_AVG;
+}
+
+bool weir_agg_can_retract(const struct weir_agg *a)
+{
+	return weir_agg_can_subtract(a);
 }
 
 /* sum + over * 2^128, with v added or subtracted. Returns what over gains. */
@@ -38,7 +43,7 @@ static void add_real(struct agg_real *s, double x)
 	s->sum = t;
 }
 
-static void step(const struct weir_agg *a, void *state, const struct weir_col *c, uint32_t row, bool minus)
+void weir_agg_step(const struct weir_agg *a, void *state, const struct weir_col *c, uint32_t row, bool minus)
 {
 	uint64_t one = minus ? UINT64_MAX : 1;
 	if (a->kind == WEIR_AGG_COUNT_STAR || a->kind == WEIR_AGG_COUNT) {
@@ -91,8 +96,8 @@ void weir_retract_apply(const struct weir_state_def *def, struct weir_slot *cons
 		uint8_t *states = (uint8_t *)e + def->head_bytes;
 		for (uint32_t a = 0; a < def->agg_count; a++)
 			if (takes_part(&def->aggs[a], in->cols, row))
-				step(&def->aggs[a], states + def->aggs[a].state_at,
-				     def->aggs[a].arg < 0 ? NULL : in->cols[def->aggs[a].arg], row, minus);
+				weir_agg_step(&def->aggs[a], states + def->aggs[a].state_at,
+					      def->aggs[a].arg < 0 ? NULL : in->cols[def->aggs[a].arg], row, minus);
 		const struct agg_count *members =
 			(const struct agg_count *)(void *)(states + def->aggs[def->agg_count - 1].state_at);
 		e->flags = members->n == 0 ? e->flags | WEIR_ENTRY_GONE : e->flags & (uint8_t)~WEIR_ENTRY_GONE;

@@ -1,6 +1,6 @@
 /* slot.c: making and unmaking a slot, its list of generations, its change list; and the entry points that lead to the
  * table of its kind. @thread worker. */
-#include "hotpath/state/slot.h"
+#include "hotpath/state/over.h"
 #include "hotpath/core/mem.h"
 #include "hotpath/time/window.h"
 
@@ -43,6 +43,8 @@ struct weir_slot *weir_slot_create(const struct weir_state_def *def, uint32_t sl
 				weir_slot_add_gen(sl, sl->gen_count, i);
 		if (def->foreign != 0)
 			weir_slot_add_gen(sl, sl->gen_count, 2); /* foreign.c: heads */
+	} else if (def->kind == WEIR_STATE_OVER) {
+		weir_slot_add_gen(sl, 0, 1);
 	} else if (def->kind != WEIR_STATE_WINDOW) {
 		weir_slot_add_gen(sl, 0, 0);
 	}
@@ -221,6 +223,9 @@ void weir_state_apply(const struct weir_state_def *def, struct weir_slot *const 
 		break;
 	case WEIR_STATE_JOIN:
 		WEIR_ASSERT(false); /* rows are held and merged first: hotpath/run/join.c */
+		break;
+	case WEIR_STATE_OVER:
+		weir_over_apply(def, slots, in, rows, count, clock, out);
 	}
 }
 
@@ -232,6 +237,7 @@ int64_t weir_slot_next_close(const struct weir_slot *sl)
 	case WEIR_STATE_SESSION:
 		return weir_session_next_close(sl);
 	case WEIR_STATE_JOIN:
+	case WEIR_STATE_OVER:
 		return weir_join_next_close(sl);
 	case WEIR_STATE_TABLE:
 	case WEIR_STATE_ROWS:
@@ -250,6 +256,7 @@ struct weir_closed *weir_slot_close(struct weir_slot *sl, int64_t task_time, boo
 	case WEIR_STATE_TABLE:
 	case WEIR_STATE_ROWS:
 	case WEIR_STATE_JOIN:
+	case WEIR_STATE_OVER:
 		break;
 	}
 	return NULL;

@@ -22,10 +22,11 @@ enum weir_state_kind {
 	WEIR_STATE_SESSION, /* sessions: an ordered set per key, generations by closing time */
 	WEIR_STATE_TABLE,   /* unwindowed: one generation that never closes */
 	WEIR_STATE_ROWS,    /* the latest row of each key; a delete takes it out. One generation that never closes */
-	WEIR_STATE_JOIN     /* two sides, each a table, a buffer of records, or nothing kept: join_state.h */
+	WEIR_STATE_JOIN,    /* two sides, each a table, a buffer of records, or nothing kept: join_state.h */
+	WEIR_STATE_OVER     /* rows wait until they are final, and leave with functions over their key's: over.h */
 };
 
-/* One input of a JOIN; of ROWS there is one, a table. */
+/* One input of a JOIN; of ROWS there is one, a table; of OVER the rows, and as if they were one the functions. */
 struct weir_state_side {
 	bool table; /* latest row by key; else records */
 	bool outer; /* a row without a match leaves by itself, the other side's columns NULL */
@@ -54,7 +55,7 @@ struct weir_state_def {
 	const char *const *key_texts, *const *agg_texts, *const *filter_texts;
 	uint32_t agg_count;
 	const struct weir_agg *aggs;
-	/* ROWS: 1, JOIN: 2. A table of either keeps its row in aggs[0], which weir_state_row_agg makes. */
+	/* ROWS: 1, JOIN, OVER: 2. A table of either keeps its row in aggs[0], which weir_state_row_agg makes. */
 	uint32_t side_count;
 	const struct weir_state_side *sides;
 	/* JOIN of two streams: l.time - before <= r.time <= l.time + after; both may be negative. */
@@ -71,6 +72,7 @@ struct weir_state_def {
 	/* JOIN of tables: a last BIGINT column numbers the rows handed on, rising within a slot. ROWS: their first
 	 * column is such a number; a row older than the one that is there does nothing. */
 	bool numbered;
+	const struct weir_over_def *over; /* OVER */
 	/* Set by weir_state_def_init: layout of an entry; offset_ms becomes its remainder by advance_ms. Generations of
 	 * a WINDOW are panes of gcd(size, advance, offset), combined at close, or the windows themselves (pane_ms ==
 	 * size_ms): when changes is set, since each window's value is then wanted after every record, or when panes
@@ -78,8 +80,8 @@ struct weir_state_def {
 	int64_t pane_ms;
 	uint32_t agg_bytes;
 	uint32_t head_bytes;
-	bool stamped;         /* entries keep a timestamp: changes, tables */
-	bool buffers;         /* entries are struct weir_buffered: both sides of a JOIN are streams */
+	bool stamped; /* entries keep a timestamp: changes, tables */
+	bool buffers; /* entries are struct weir_buffered: OVER, and JOIN where both sides are streams or versioned */
 	uint32_t bucket_log2; /* buffers: a generation covers 2 to the power of it, in ms of event time */
 	bool has_blobs;       /* an aggregate's value may be a string or a set */
 };
@@ -160,7 +162,7 @@ void weir_state_apply(const struct weir_state_def *def, struct weir_slot *const 
 
 enum weir_op { WEIR_OP_INSERT, WEIR_OP_UPDATE, WEIR_OP_DELETE };
 
-/* Columns in this order: keys, aggregate results (ROWS, JOIN: the columns of each side), window_start, window_end
+/* Columns in this order: keys, aggregate results (ROWS, JOIN, OVER: the columns of each side), window_start, window_end
  * (TIMESTAMP(3): ms), the last two only for WINDOW and SESSION (session's window_end is last + gap). A JOIN of windows
  * has them of each side, NULL where that side has no row. */
 struct weir_rows {

@@ -1,7 +1,7 @@
 /* state_def.c: checks a state's definition, lays out its entries and writes its fingerprint. @thread init. */
 #include "hotpath/core/diag.h"
 #include "hotpath/core/mem.h"
-#include "hotpath/state/slot.h"
+#include "hotpath/state/over.h"
 #include "hotpath/time/window.h"
 
 /* Bounds on what one record, or one closing window, may cost. */
@@ -106,6 +106,8 @@ enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag *
 		err = check_span("the session's gap", def->gap_ms, 1, dg);
 	if (err == WEIR_OK && def->kind == WEIR_STATE_JOIN)
 		err = init_join(def, dg);
+	if (err == WEIR_OK && def->kind == WEIR_STATE_OVER)
+		err = weir_over_def_init(def, dg);
 	if (err != WEIR_OK)
 		return err;
 	/* Each record that moves a session's bounds would take back and repeat the row of every key in it. */
@@ -152,7 +154,7 @@ const char *weir_agg_kind_name(enum weir_agg_kind kind)
 
 void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_buf *out)
 {
-	static const char *const kinds[] = {"window", "session", "table", "rows", "join"};
+	static const char *const kinds[] = {"window", "session", "table", "rows", "join", "over"};
 	char text[256];
 	weir_buf_printf(out, "%s %s", def->name, kinds[def->kind]);
 	if (def->kind == WEIR_STATE_WINDOW)
@@ -188,6 +190,11 @@ void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_bu
 		weir_buf_puts(out, " numbered");
 	if (def->versioned)
 		weir_buf_puts(out, " versioned");
+	if (def->over != NULL) {
+		weir_buf_printf(out, " bucket=2^%u functions(", def->bucket_log2);
+		weir_over_def_print(def->over, out);
+		weir_buf_puts(out, ")");
+	}
 	if (weir_join_in_windows(def))
 		weir_buf_printf(out, " size=%lld advance=%lld offset=%lld", (long long)def->size_ms,
 				(long long)def->advance_ms, (long long)def->offset_ms);

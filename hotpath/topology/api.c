@@ -551,7 +551,7 @@ static enum weir_err intercept(void *ctx, const struct weir_ast *ast, const stru
 {
 	struct grouping *g = ctx;
 	(void)dg; /* the same place: the call's */
-	if (ast->kind == WEIR_AST_CALL && weir_name_is_aggregate(ast->text)) {
+	if (ast->kind == WEIR_AST_CALL && ast->over == NULL && weir_name_is_aggregate(ast->text)) {
 		uint32_t i = 0;
 		while (i < g->agg_count && !weir_ast_equal(g->asts[i], ast))
 			i++;

@@ -695,6 +695,65 @@ struct weir_node *weir_build_join(struct weir_topology *tp, struct weir_node *le
 	return n;
 }
 
+/* ---- functions OVER ---- */
+
+static bool check_over(struct weir_topology *tp, const struct weir_node *in, const char *state_name,
+		       const struct weir_over_spec *spec)
+{
+	char type[80];
+	if (state_name == NULL || state_name[0] == '\0') {
+		FAIL(tp, "functions OVER need a state name");
+		return false;
+	}
+	for (uint32_t i = 0; i < tp->node_count; i++)
+		if (tp->nodes[i]->state_name != NULL && strcmp(tp->nodes[i]->state_name, state_name) == 0) {
+			FAIL(tp, "two states are named '%s'", state_name);
+			return false;
+		}
+	if (in->is_table) {
+		FAIL(tp, "state '%s': functions OVER are for a stream, not for a table", state_name);
+		return false;
+	}
+	for (uint32_t k = 0; k < spec->key_count; k++) {
+		enum weir_kind kind = spec->keys[k]->type.kind;
+		if (kind == WEIR_KIND_ARRAY || kind == WEIR_KIND_MAP || kind == WEIR_KIND_ROW) {
+			FAIL(tp, "state '%s': cannot partition by %s", state_name,
+			     type_text(&spec->keys[k]->type, &type));
+			return false;
+		}
+	}
+	for (uint32_t f = 0; f < spec->fn_count; f++)
+		WEIR_ASSERT(spec->fns[f].arg < (int32_t)spec->arg_count &&
+			    spec->fns[f].fallback < (int32_t)spec->arg_count);
+	return true;
+}
+
+struct weir_node *weir_build_over(struct weir_topology *tp, struct weir_node *in, const char *state_name,
+				  const struct weir_over_spec *spec, const char *const *names)
+{
+	if (!has_room(tp, (uint64_t)in->column_count + spec->fn_count) || !check_over(tp, in, state_name, spec))
+		return broken(tp, in);
+	struct weir_node *n = add_node(tp, WEIR_NODE_OVER, unique_name(tp, state_name, false), &in, 1,
+				       in->column_count + spec->fn_count);
+	struct weir_over_spec *copy = weir_mem_copy(&tp->m, spec, sizeof *spec);
+	struct weir_column *columns = columns_of(n);
+	memcpy(columns, in->columns, in->column_count * sizeof *columns);
+	columns += in->column_count;
+	for (uint32_t f = 0; f < spec->fn_count; f++)
+		columns[f] = (struct weir_column){weir_mem_strdup(&tp->m, names[f]), spec->fns[f].agg.result_type,
+						  WEIR_ROLE_NONE};
+	if (spec->key_count != 0)
+		copy->keys = weir_mem_copy(&tp->m, spec->keys, spec->key_count * sizeof *spec->keys);
+	if (spec->arg_count != 0)
+		copy->args = weir_mem_copy(&tp->m, spec->args, spec->arg_count * sizeof *spec->args);
+	copy->fns = weir_mem_copy(&tp->m, spec->fns, spec->fn_count * sizeof *spec->fns);
+	n->rowtime = in->rowtime;
+	n->state_grace_ms = in->grace_ms;
+	n->state_name = weir_mem_strdup(&tp->m, state_name);
+	n->over = copy;
+	return n;
+}
+
 /* ---- sinks ---- */
 
 static bool is_persisted(const struct weir_table_column *c)

@@ -9,6 +9,7 @@
 
 #include "hotpath/expr/expr.h"
 #include "hotpath/format/format.h"
+#include "hotpath/state/over_frame.h"
 #include "hotpath/state/state.h"
 #include "hotpath/topology/options.h"
 #include "hotpath/weir.h"
@@ -64,7 +65,18 @@ enum weir_node_kind {
 	WEIR_NODE_WINDOW,
 	WEIR_NODE_AGGREGATE,
 	WEIR_NODE_JOIN,
+	WEIR_NODE_OVER,
 	WEIR_NODE_SINK
+};
+
+/* Functions OVER (PARTITION BY keys ORDER BY the time attribute). */
+struct weir_over_spec {
+	uint32_t key_count;
+	const struct weir_expr *const *keys; /* over the input's columns */
+	uint32_t arg_count;
+	const struct weir_expr *const *args;
+	uint32_t fn_count;
+	const struct weir_over_fn *fns; /* arg and fallback number args; agg.text is the function's */
 };
 
 enum weir_window_kind { WEIR_WINDOW_NONE, WEIR_WINDOW_TUMBLE, WEIR_WINDOW_HOP, WEIR_WINDOW_SESSION };
@@ -134,6 +146,8 @@ struct weir_node {
 	/* JOIN: columns are those of the left input, then those of the right one; state_name, state_grace_ms as above
 	 */
 	const struct weir_join_spec *join;
+	/* OVER: columns are the input's, then the functions' results; state_name, state_grace_ms as above */
+	const struct weir_over_spec *over;
 };
 
 /* Whether a table that is read holds the latest row of each key, rather than a stream of records. */
@@ -175,6 +189,10 @@ struct weir_node *weir_build_aggregate(struct weir_topology *tp, struct weir_nod
  * of the join. */
 struct weir_node *weir_build_join(struct weir_topology *tp, struct weir_node *left, struct weir_node *right,
 				  const char *state_name, const struct weir_join_spec *spec);
+/* in's columns, and behind them names[i] with the result of spec->fns[i] (copied) for each row. in is a stream with a
+ * time attribute. */
+struct weir_node *weir_build_over(struct weir_topology *tp, struct weir_node *in, const char *state_name,
+				  const struct weir_over_spec *spec, const char *const *names);
 /* in's columns must be def's persisted columns (physical, and metadata that is not virtual) in order, of equal types.
  * prints_rows: a bare SELECT; then def may be NULL. */
 struct weir_node *weir_build_sink(struct weir_topology *tp, struct weir_node *in, const struct weir_table_def *def,

@@ -134,8 +134,8 @@ void weir_join_put(struct weir_buf *out, const struct weir_node *n)
 
 const char *weir_node_kind_name(enum weir_node_kind kind)
 {
-	static const char *const names[] = {"source", "filter",    "project", "union",
-					    "window", "aggregate", "join",    "sink"};
+	static const char *const names[] = {"source",    "filter", "project", "union", "window",
+					    "aggregate", "join",   "over",    "sink"};
 	return names[kind];
 }
 
@@ -349,6 +349,14 @@ static void put_detail(const struct weir_node *n, struct weir_buf *out)
 		break;
 	case WEIR_NODE_JOIN:
 		weir_join_put(out, n);
+		break;
+	case WEIR_NODE_OVER:
+		for (uint32_t f = 0; f < n->over->fn_count; f++)
+			weir_buf_printf(out, "%s%s", f == 0 ? "" : ", ", n->over->fns[f].agg.text);
+		for (uint32_t k = 0; k < n->over->key_count; k++) {
+			weir_buf_puts(out, k == 0 ? " BY " : ", ");
+			weir_expr_print(n->over->keys[k], names, out);
+		}
 		break;
 	case WEIR_NODE_UNION:
 		break;

@@ -169,9 +169,10 @@ static bool wants_retractions(const struct weir_planner *p, const struct weir_pl
 static enum weir_err branch_from(struct weir_planner *p, const struct weir_plan_load *ld, enum weir_branch_from from,
 				 uint32_t origin)
 {
-	/* A plain GROUP BY and a stream's side of a join need a value. */
+	/* A plain GROUP BY, functions OVER and a stream's side of a join need a value. */
 	enum weir_state_kind into = ld->to == WEIR_TO_STAGE ? p->stages[ld->target].stage.def.kind : WEIR_STATE_WINDOW;
-	bool valued = from == WEIR_FROM_SCAN && (into == WEIR_STATE_TABLE || (into == WEIR_STATE_JOIN && !ld->table));
+	bool valued = from == WEIR_FROM_SCAN &&
+		      (into == WEIR_STATE_TABLE || into == WEIR_STATE_OVER || (into == WEIR_STATE_JOIN && !ld->table));
 	bool join = from == WEIR_FROM_STAGE && p->stages[origin].stage.def.kind == WEIR_STATE_JOIN;
 	bool retracts = wants_retractions(p, ld);
 	struct weir_plan_load numbered = *ld;
@@ -388,6 +389,12 @@ enum weir_err weir_planner_walk(struct weir_planner *p, const struct weir_node *
 			if (err == WEIR_OK)
 				err = aggregate_columns(p, node, &p->stages[origin].stage, &ld);
 			return err == WEIR_OK ? branch_from(p, &ld, WEIR_FROM_STAGE, origin) : err;
+		case WEIR_NODE_OVER:
+			err = weir_planner_over(p, node, depth + 1, &origin);
+			if (err != WEIR_OK)
+				return err;
+			weir_planner_over_columns(p, node, origin, &ld);
+			return branch_from(p, &ld, WEIR_FROM_STAGE, origin);
 		case WEIR_NODE_JOIN:
 			if (node->join->foreign && wants_retractions(p, &ld))
 				return walk_history(p, node, &ld, depth);
@@ -732,6 +739,8 @@ static void name_inputs_of(struct weir_planner *p, const struct weir_plan *pl, s
 	}
 	struct weir_state_side *sides = weir_mem_copy(p->m, def->sides, def->side_count * sizeof *sides);
 	for (uint32_t s = 0; s < def->side_count; s++) {
+		if (def->over != NULL && s == 1)
+			continue; /* results */
 		const char **texts = weir_mem_take(p->m, (sides[s].col_count + 1) * sizeof *texts);
 		for (uint32_t c = 0; c < sides[s].col_count; c++)
 			texts[c] = input_text(p, pl, st, st->key_count + c, (int32_t)s);
@@ -751,9 +760,12 @@ static enum weir_err finish(struct weir_planner *p, struct weir_plan **out)
 		highest = level_of(p, i) > highest ? level_of(p, i) : highest;
 	/* What a join reads of another is known once it is pruned itself. */
 	for (uint32_t level = highest; level > 0; level--)
-		for (uint32_t i = 0; i < p->stage_count; i++)
+		for (uint32_t i = 0; i < p->stage_count; i++) {
 			if (p->stages[i].stage.level == level && p->stages[i].stage.def.kind == WEIR_STATE_JOIN)
 				weir_planner_join_prune(p, i);
+			if (p->stages[i].stage.level == level && p->stages[i].stage.def.kind == WEIR_STATE_OVER)
+				weir_planner_over_prune(p, i);
+		}
 	for (uint32_t i = 0; i < p->scan_count; i++)
 		scan_finish(p, i);
 	/* Ascending level, ties by creation: stage numbers decide the order of results. */

@@ -73,7 +73,7 @@ struct weir_plan_scan {
 enum weir_exchange { WEIR_EXCHANGE_DIRECT, WEIR_EXCHANGE_LOCAL };
 
 /* A window, session or plain table state. Its columns: keys, aggregates, then window_start, window_end (not for TABLE).
- * ROWS, JOIN: keys, then the columns of each side. */
+ * ROWS, JOIN: keys, then the columns of each side. OVER: keys, the input's columns, functions. */
 struct weir_plan_stage {
 	struct weir_state_def def;
 	const char *name; /* state name */
@@ -211,7 +211,7 @@ WEIR_MUST_CHECK enum weir_err weir_plan_bind(struct weir_plan *pl, const uint32_
 /* Whether workers encode a stage's rows for sinks as they come; else snap reads closed windows. */
 WEIR_INLINE bool weir_plan_stage_streams(const struct weir_plan_stage *st)
 {
-	return st->def.changes || st->def.kind == WEIR_STATE_JOIN;
+	return st->def.changes || st->def.kind == WEIR_STATE_JOIN || st->def.kind == WEIR_STATE_OVER;
 }
 /* Partition i of changelog of stage: how many, and where a slot lives. */
 uint32_t weir_plan_changelog_partitions(const struct weir_plan *pl, const struct weir_plan_stage *st);

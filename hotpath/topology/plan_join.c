@@ -266,7 +266,7 @@ enum weir_err weir_planner_history(struct weir_planner *p, const struct weir_nod
 }
 
 /* Whether column c of side s is the key k in every branch, so that the key's bytes give it back exactly. */
-static bool is_key_column(const struct weir_planner *p, uint32_t stage, uint32_t s, uint32_t c, uint32_t k)
+bool weir_planner_is_key_column(const struct weir_planner *p, uint32_t stage, uint32_t s, uint32_t c, uint32_t k)
 {
 	const struct weir_plan_stage *st = &p->stages[stage].stage;
 	for (uint32_t b = 0; b < p->branch_count; b++) {
@@ -316,7 +316,7 @@ void weir_planner_join_prune(struct weir_planner *p, uint32_t stage)
 		for (uint32_t c = 0; c < count; c++) {
 			uint32_t at = keys + from + c, k = keys;
 			for (k = 0; k < keys && !side_can_miss(kind, s); k++)
-				if (is_key_column(p, stage, s, c, k))
+				if (weir_planner_is_key_column(p, stage, s, c, k))
 					break;
 			if (!side_can_miss(kind, s) && k < keys) {
 				map[at] = map[k];

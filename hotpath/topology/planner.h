@@ -87,6 +87,17 @@ enum weir_err weir_planner_foreign(struct weir_planner *p, const struct weir_nod
 /* Adds the number of each row to what ld reads of stage `origin`, a join of tables. */
 void weir_planner_number(struct weir_planner *p, uint32_t origin, struct weir_plan_load *ld);
 
+/* Whether column c of side s of a join is the key k in every branch, so that the key's bytes give it back exactly. */
+bool weir_planner_is_key_column(const struct weir_planner *p, uint32_t stage, uint32_t s, uint32_t c, uint32_t k);
+
+/* plan_over.c: the stage of functions OVER. */
+enum weir_err weir_planner_over(struct weir_planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
+/* node's columns in ld become those of its stage. */
+void weir_planner_over_columns(struct weir_planner *p, const struct weir_node *node, uint32_t stage,
+			       struct weir_plan_load *ld);
+/* Leaves only those columns and functions that somebody reads, and rewrites the branches on both sides. */
+void weir_planner_over_prune(struct weir_planner *p, uint32_t stage);
+
 /* plan_sink.c: a sink with all its branches. */
 enum weir_err weir_planner_sink_add(struct weir_planner *p, const struct weir_node *node);
 

@@ -90,6 +90,9 @@ enum job_kind {
 	JOB_JOIN_THEN_WINDOW,
 	JOB_JOIN_WINDOWS,
 	JOB_JOIN_HOPS,
+	JOB_OVER_LAG,
+	JOB_OVER_TIME,
+	JOB_OVER_THEN_WINDOW,
 	JOB_COUNT
 };
 
@@ -113,7 +116,10 @@ static const char *const job_name[] = {"tumble",
 				       "full join within",
 				       "join, then window",
 				       "join windows",
-				       "full join of hops"};
+				       "full join of hops",
+				       "over lag",
+				       "over time",
+				       "over, then window"};
 
 /* Rows of a table in topic "rows": few keys, some deleted, in the time of the input. */
 static void make_rows(const char *dir, const char *topic, uint64_t seed)
@@ -214,12 +220,32 @@ static struct weir_stream *make_join(struct weir_topology *tp, enum job_kind kin
 			      "k, window_start, COUNT(*) AS n, SUM(w) AS w");
 }
 
+/* Functions over the rows of a key: a chain of rows and sums, a span of time alone, and windows over their result. */
+static struct weir_stream *make_over(struct weir_topology *tp, enum job_kind kind, bool direct, const char *in)
+{
+	struct weir_stream *st = weir_key_by(source(tp, "src", direct, in, "in"), "k");
+	if (kind == JOB_OVER_TIME)
+		return weir_over(st, "o",
+				 "k, v, COUNT(*) OVER (RANGE INTERVAL '0.060' SECOND PRECEDING) AS n, "
+				 "MAX(s) OVER (RANGE INTERVAL '0.025' SECOND PRECEDING) AS s");
+	st = weir_over(
+		st, "o",
+		"k, v, LAG(s, 2, 'none') OVER () AS s, SUM(v) OVER () AS total, MIN(s) OVER () AS least, "
+		"AVG(v) OVER (ROWS 4 PRECEDING) AS mean, COUNT(s) OVER (RANGE INTERVAL '0.040' SECOND PRECEDING) "
+		"AS n");
+	if (kind == JOB_OVER_LAG)
+		return st;
+	return weir_aggregate(weir_tumble(weir_key_by(st, "k"), 100), "w",
+			      "k, window_start, COUNT(*) AS n, MAX(total) AS total, MAX(s) AS s");
+}
+
 static struct weir_topology *make_job(enum job_kind kind, bool direct, const char *in, const char *out)
 {
 	char options[512];
 	struct weir_topology *tp = weir_topology_create();
-	struct weir_stream *st =
-		kind >= JOB_TABLE_READ ? make_join(tp, kind, direct, in) : source(tp, "src", direct, in, "in");
+	struct weir_stream *st = kind >= JOB_OVER_LAG     ? make_over(tp, kind, direct, in)
+				 : kind >= JOB_TABLE_READ ? make_join(tp, kind, direct, in)
+							  : source(tp, "src", direct, in, "in");
 	const char *key = "k";
 	const char *aggs = "k, window_start, COUNT(*) AS n, SUM(v) AS total, MAX(s) AS s, COUNT(DISTINCT s) AS d";
 	if (kind == JOB_TWO_STAGES)

@@ -126,6 +126,16 @@ static void test_special_forms(void **state)
 	expect("OVERLAY(a PLACING 'x' FROM 1 FOR 2)", "OVERLAY(a, 'x', 1, 2)");
 	expect("COUNT(*)", "COUNT(*)");
 	expect("COUNT(DISTINCT a) FILTER (WHERE b > 1)", "COUNT(DISTINCT a) FILTER (WHERE (b > 1))");
+	expect("LAG(a, 1) OVER (PARTITION BY b, c + 1 ORDER BY t)",
+	       "LAG(a, 1) OVER (PARTITION BY b, (c + 1) ORDER BY t)");
+	expect("SUM(a) OVER w + 1", "(SUM(a) OVER w + 1)");
+	expect("SUM(a) OVER (ORDER BY t ASC ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)",
+	       "SUM(a) OVER (ORDER BY t ROWS 2 PRECEDING)");
+	expect("SUM(a) OVER (ORDER BY t RANGE INTERVAL '1' MINUTE PRECEDING)",
+	       "SUM(a) OVER (ORDER BY t RANGE INTERVAL '60000' MILLISECOND PRECEDING)");
+	expect("SUM(a) OVER (ORDER BY t RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+	       "SUM(a) OVER (ORDER BY t RANGE UNBOUNDED PRECEDING)");
+	expect("SUM(a) OVER ()", "SUM(a) OVER ()");
 	expect("SUM(ALL a)", "SUM(a)");
 	expect("JSON_VALUE(a, '$.b' RETURNING BIGINT NULL ON ERROR)", "TRY_CAST(JSON_VALUE(a, '$.b') AS BIGINT)");
 	expect("DATE '2026-01-31'", "DATE '2026-01-31'");
@@ -176,7 +186,10 @@ static void test_errors(void **state)
 	expect_error("CAST(a AS TIMESTAMP(9))", 21, "from 0 to 6");
 	expect_error("a IN (SELECT 1)", 7, "not supported yet: IN (SELECT ...)");
 	expect_error("(SELECT 1)", 2, "not supported yet: a sub-query");
-	expect_error("COUNT(*) OVER (ORDER BY a)", 10, "not supported yet: OVER");
+	expect_error("COUNT(*) OVER (ORDER BY a ROWS 1 FOLLOWING)", 34, "not supported: FOLLOWING");
+	expect_error("COUNT(*) OVER (ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)", 45, "does not end with its row");
+	expect_error("COUNT(*) OVER (RANGE 5 PRECEDING)", 22, "expected an INTERVAL");
+	expect_error("COUNT(*) OVER (RANGE INTERVAL '1' MONTH PRECEDING)", 22, "months or years");
 	expect_error("a SIMILAR TO 'x'", 3, "REGEXP");
 	expect_error("EXTRACT(a FROM b)", 9, "time unit");
 	expect_error("ARRAY[1]", 1, "not supported yet");

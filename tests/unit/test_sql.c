@@ -597,6 +597,35 @@ static void test_joins_that_cannot_be(void **state)
 		     "give the sink a PRIMARY KEY");
 }
 
+static void test_functions_over(void **state)
+{
+	(void)state;
+	expect_error("SELECT COUNT(*) OVER (ORDER BY amount) FROM orders", 32, "by its time attribute",
+		     "declare WATERMARK");
+	expect_error("SELECT COUNT(*) OVER (PARTITION BY ok) FROM orders", 17, "by its time attribute",
+		     "write ORDER BY");
+	expect_error("SELECT COUNT(*) OVER (ORDER BY event_time DESC) FROM orders", 32, "ascending", "leave DESC");
+	expect_error("SELECT COUNT(*) OVER w FROM orders", 22, "unknown window w", "add WINDOW");
+	expect_error("SELECT LAG(ts, -1) OVER (ORDER BY event_time) FROM orders", 17, "from 0 to 1000000", "");
+	expect_error("SELECT LAG(ts, 1, 'x') OVER (ORDER BY event_time) FROM orders", 19, "another type", "CAST");
+	expect_error("SELECT LAG(ts) OVER (ORDER BY event_time ROWS 1 PRECEDING) FROM orders", 16, "no frame",
+		     "leave ROWS");
+	expect_error("SELECT UPPER(order_id) OVER (ORDER BY event_time) FROM orders", 8, "not supported: UPPER OVER",
+		     "there are LAG");
+	expect_error("SELECT COUNT(DISTINCT ts) OVER (ORDER BY event_time) FROM orders", 8, "COUNT(DISTINCT) OVER", "");
+	expect_error("SELECT SUM(SUM(ts)) OVER (ORDER BY event_time) FROM orders", 8, "beside GROUP BY",
+		     "aggregate in a sub-query");
+	expect_error("SELECT ok, COUNT(*), COUNT(*) OVER (ORDER BY event_time) FROM orders GROUP BY ok", 22,
+		     "beside GROUP BY", "aggregate in a sub-query");
+	expect_error("SELECT ts FROM orders WHERE COUNT(*) OVER (ORDER BY event_time) > 1", 29, "cannot stand here",
+		     "compute it in");
+	expect_error("SELECT COUNT(*) OVER (ORDER BY event_time), COUNT(*) OVER (PARTITION BY ok ORDER BY event_time) "
+		     "FROM orders",
+		     54, "share PARTITION BY", "compute one of");
+	expect_error("SELECT COUNT(*) OVER (ORDER BY n) FROM (SELECT ok, COUNT(*) AS n FROM orders GROUP BY ok)", 8,
+		     "not for a table", "read the stream");
+}
+
 static void test_not_supported_yet(void **state)
 {
 	(void)state;
@@ -604,7 +633,6 @@ static void test_not_supported_yet(void **state)
 	expect_error("SELECT ts FROM orders CROSS JOIN shown", 23, "not supported yet: joins without ON", "write JOIN");
 	expect_error("SELECT ts FROM orders FOR SYSTEM_TIME AS OF ts", 45, "belongs to the right side of a join",
 		     "write a JOIN t");
-	expect_error("SELECT COUNT(*) OVER (ORDER BY ts) FROM orders", 17, "not supported yet: OVER windows", "");
 	expect_error("SELECT ts FROM orders ORDER BY ts", 23, "not supported yet: ORDER", "");
 	expect_error("SELECT ts FROM orders LIMIT 5", 23, "not supported yet: LIMIT", "");
 	expect_error("SELECT DISTINCT ts FROM orders", 8, "not supported yet: SELECT DISTINCT", "use GROUP BY");
@@ -1021,6 +1049,7 @@ int main(void)
 		cmocka_unit_test(test_bounds_of_joins),
 		cmocka_unit_test(test_what_else_a_join_needs),
 		cmocka_unit_test(test_joins_that_cannot_be),
+		cmocka_unit_test(test_functions_over),
 		cmocka_unit_test(test_not_supported_yet),
 		cmocka_unit_test(test_create_table),
 		cmocka_unit_test(test_views),

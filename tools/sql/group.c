@@ -144,7 +144,7 @@ static bool collect_call(void *ctx, struct weir_ast *a)
 {
 	struct grouping *g = ctx;
 	struct weir_ast *const *calls = (struct weir_ast *const *)g->calls.data;
-	if (a->kind != WEIR_AST_CALL || !weir_name_is_aggregate(a->text))
+	if (a->kind != WEIR_AST_CALL || a->over != NULL || !weir_name_is_aggregate(a->text))
 		return true;
 	for (uint32_t i = 0; i < g->agg_count; i++)
 		if (weir_ast_equal(calls[i], a))
@@ -299,6 +299,9 @@ static enum weir_err intercept(void *ctx, const struct weir_ast *a, const struct
 	(void)dg;
 	if (a->kind == WEIR_AST_COLUMN)
 		return take_column(g, a, out);
+	if (a->kind == WEIR_AST_CALL && a->over != NULL)
+		return sql_error(g->sq, a->at, "aggregate in a sub-query, and write OVER in the outer one",
+				 "a function OVER cannot stand beside GROUP BY and aggregates");
 	if (a->kind == WEIR_AST_CALL && weir_name_is_aggregate(a->text)) {
 		struct weir_ast *const *calls = (struct weir_ast *const *)g->calls.data;
 		uint32_t found = g->agg_count;

@@ -466,6 +466,27 @@ static enum weir_err parse_group_by(struct weir_sql *sq, struct sql_query *q)
 	return parse_list(sq, &q->group_by, &q->group_count);
 }
 
+/* WINDOW w AS (...), ... */
+static enum weir_err parse_windows(struct weir_sql *sq, struct sql_query *q)
+{
+	struct weir_buf list = {0};
+	enum weir_err err;
+	do {
+		struct sql_named_window w = {0};
+		err = weir_token_name(&sq->ts, "a window's name", &w.name, sq->dg);
+		if (err == WEIR_OK)
+			err = expect(sq, "AS");
+		if (err == WEIR_OK)
+			err = weir_over_parse(&sq->ts, sq->m, &w.over, sq->dg);
+		if (err == WEIR_OK)
+			weir_buf_put(&list, &w, sizeof w);
+	} while (err == WEIR_OK && accept(sq, ","));
+	q->window_count = (uint32_t)(list.bytes / sizeof *q->windows);
+	q->windows = weir_mem_copy(sq->m, list.data, list.bytes);
+	weir_buf_fini(&list);
+	return err;
+}
+
 static enum weir_err parse_select(struct weir_sql *sq, struct sql_query *q)
 {
 	enum weir_err err = expect(sq, "SELECT");
@@ -496,7 +517,9 @@ static enum weir_err parse_select(struct weir_sql *sq, struct sql_query *q)
 		err = parse_group_by(sq, q);
 	if (err == WEIR_OK && accept(sq, "HAVING"))
 		err = parse_expr(sq, &q->having);
-	if (err == WEIR_OK && (is(sq, "WINDOW") || is(sq, "QUALIFY")))
+	if (err == WEIR_OK && accept(sq, "WINDOW"))
+		err = parse_windows(sq, q);
+	if (err == WEIR_OK && is(sq, "QUALIFY"))
 		err = sql_error(sq, sq->ts.next, NULL, "not supported yet: %s", weir_token_peek(&sq->ts, 0)->text);
 	return err;
 }

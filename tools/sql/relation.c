@@ -30,7 +30,7 @@ void sql_walk(struct weir_ast *ast, bool (*visit)(void *ctx, struct weir_ast *a)
 static bool visit_aggregate(void *ctx, struct weir_ast *a)
 {
 	bool *found = ctx;
-	*found = *found || (a->kind == WEIR_AST_CALL && weir_name_is_aggregate(a->text));
+	*found = *found || (a->kind == WEIR_AST_CALL && a->over == NULL && weir_name_is_aggregate(a->text));
 	return !*found;
 }
 
@@ -395,7 +395,8 @@ static enum weir_err compile_select(struct weir_sql *sq, const struct sql_query 
 {
 	bool grouped = sql_has_aggregate(q);
 	struct sql_rel rel;
-	enum weir_err err = sql_compile_from(sq, &q->from, changes && !grouped && q->join_count == 0, &rel);
+	bool plain = !grouped && q->join_count == 0 && !sql_has_over(q, NULL);
+	enum weir_err err = sql_compile_from(sq, &q->from, changes && plain, &rel);
 	for (uint32_t i = 0; i < q->join_count && err == WEIR_OK; i++)
 		err = sql_compile_join(sq, &q->joins[i], &rel);
 	if (err == WEIR_OK && q->where != NULL)
@@ -404,6 +405,8 @@ static enum weir_err compile_select(struct weir_sql *sq, const struct sql_query 
 		return err;
 	if (grouped)
 		return sql_compile_group(sq, q, &rel, changes, out);
+	if (sql_has_over(q, NULL))
+		return sql_compile_over(sq, q, &rel, out);
 	struct weir_scope scope = sql_scope(sq, &rel, NULL);
 	const char **names = NULL;
 	const struct weir_expr **exprs = NULL;

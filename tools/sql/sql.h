@@ -46,6 +46,12 @@ struct sql_item {
 
 enum sql_emit { SQL_EMIT_DEFAULT, SQL_EMIT_FINAL, SQL_EMIT_CHANGES };
 
+/* WINDOW name AS (PARTITION BY ... ORDER BY ...). */
+struct sql_named_window {
+	const char *name;
+	struct weir_ast_over *over;
+};
+
 /* SELECT ..., or the arms of a UNION ALL. */
 struct sql_query {
 	uint32_t at;
@@ -61,6 +67,8 @@ struct sql_query {
 	uint32_t group_count;
 	bool has_group;
 	struct weir_ast *having;
+	struct sql_named_window *windows;
+	uint32_t window_count;
 	enum sql_emit emit; /* outermost query only */
 	uint32_t emit_at;
 };
@@ -168,7 +176,7 @@ enum weir_err sql_name_application(struct weir_sql *sq);
 /* A name of its own for a state: the sink and what the state is. */
 const char *sql_state_name(struct weir_sql *sq, const char *what);
 
-/* ---- queries (query.c, relation.c, group.c) ---- */
+/* ---- queries (query.c, relation.c, group.c, over.c) ---- */
 
 enum weir_err sql_parse_query(struct weir_sql *sq, bool outermost, struct sql_query **out);
 /* changes: the last aggregate of the query emits changes. */
@@ -180,6 +188,11 @@ enum weir_err sql_compile_from(struct weir_sql *sq, const struct sql_from *f, bo
 /* SELECT with GROUP BY or aggregates over in (after WHERE). */
 enum weir_err sql_compile_group(struct weir_sql *sq, const struct sql_query *q, const struct sql_rel *in, bool changes,
 				struct sql_rel *out);
+/* SELECT with functions OVER over in (after WHERE). */
+enum weir_err sql_compile_over(struct weir_sql *sq, const struct sql_query *q, const struct sql_rel *in,
+			       struct sql_rel *out);
+/* Whether the select list has a function OVER; *at (may be NULL) is the place of the first. */
+bool sql_has_over(const struct sql_query *q, uint32_t *at);
 /* The names and types of rel's visible columns. */
 struct weir_scope sql_scope(struct weir_sql *sq, const struct sql_rel *rel, const char *aggregate_error);
 enum weir_err sql_bind(struct weir_sql *sq, const struct weir_scope *scope, const struct weir_ast *ast,

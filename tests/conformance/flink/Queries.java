@@ -86,7 +86,7 @@ final class Queries {
 		Query q = new Query();
 		long unit = pick(rnd, List.of(1L, 1L, 10L, 1000L));
 		String kind = pick(rnd, List.of("TUMBLE", "HOP", "HOP", "SESSION", "SESSION", "GROUP", "JOIN", "LEFT JOIN", "FULL OUTER JOIN", "RIGHT JOIN", "WINDOW JOIN", "WINDOW LEFT JOIN",
-			"WINDOW RIGHT JOIN", "WINDOW FULL OUTER JOIN"));
+			"WINDOW RIGHT JOIN", "WINDOW FULL OUTER JOIN", "OVER", "OVER"));
 		q.name = kind;
 		if (kind.startsWith("WINDOW")) {
 			windowJoin(rnd, q, kind.substring(7), unit);
@@ -94,6 +94,10 @@ final class Queries {
 		}
 		if (kind.endsWith("JOIN")) {
 			join(rnd, q, kind, unit);
+			return q;
+		}
+		if (kind.equals("OVER")) {
+			over(rnd, q, unit);
 			return q;
 		}
 		long n = 1 + rnd.nextInt(8), size = unit * (1 + rnd.nextInt(12));
