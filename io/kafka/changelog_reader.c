@@ -57,7 +57,7 @@ struct weir_changelog_reader {
 enum weir_err weir_changelog_reader_create(struct weir_changelog_reader **out,
 					   const struct weir_changelog_reader_conf *conf, struct weir_diag **dg)
 {
-	static const struct weir_kafka_setting quick[] = {{"fetch.wait.max.ms", "10"}, {NULL, NULL}};
+	static const struct weir_kafka_setting quick[] = {{"fetch.wait.max.ms", "1"}, {NULL, NULL}};
 	struct weir_kafka_client *kc;
 	enum weir_err err = weir_kafka_client_create(&kc, conf->cf, WEIR_KAFKA_READ, quick, conf->log, dg);
 	if (err != WEIR_OK)
