@@ -14,6 +14,7 @@
 struct explain {
 	struct weir_topology *tp;
 	const struct weir_plan *pl;
+	const struct weir_plan *shared; /* the same with exchange=topic; NULL: it cannot be */
 	struct weir_settings settings;
 	const char *app;
 	struct weir_buf out;
@@ -284,50 +285,54 @@ static void text_sink(struct explain *ex, uint32_t sink)
 
 /* ---- where rows are re-keyed ---- */
 
-static const struct weir_plan_stage *stage_of(const struct explain *ex, const struct weir_node *n)
+static const struct weir_plan_stage *stage_of(const struct weir_plan *pl, const struct weir_node *n)
 {
-	for (uint32_t s = 0; n->state_name != NULL && s < ex->pl->stage_count; s++)
-		if (strcmp(ex->pl->stages[s].name, n->state_name) == 0)
-			return &ex->pl->stages[s];
+	for (uint32_t s = 0; n->state_name != NULL && s < pl->stage_count; s++)
+		if (strcmp(pl->stages[s].name, n->state_name) == 0)
+			return &pl->stages[s];
 	return NULL;
 }
 
-/* Whether rows of input k of node n, whose stage is st, must be moved. */
-static bool input_moves(const struct explain *ex, const struct weir_node *n, const struct weir_plan_stage *st,
-			uint32_t k)
+/* The repartition topic that rows of input k of a node with stage st come through; NULL: none. */
+static const struct weir_plan_repartition *topic_before(const struct weir_plan *pl, const struct weir_node *n,
+							const struct weir_plan_stage *st, uint32_t k)
 {
-	for (uint32_t i = 0; i < st->input_count; i++)
-		if ((n->input_count == 1 || ex->pl->branches[st->inputs[i]].side == k) &&
-		    weir_plan_input_moves(ex->pl, st, i))
-			return true;
-	return false;
+	for (uint32_t i = 0; i < st->input_count; i++) {
+		const struct weir_plan_branch *br = &pl->branches[st->inputs[i]];
+		if ((n->input_count == 1 || br->side == k) && br->from == WEIR_FROM_SCAN &&
+		    pl->scans[br->origin].repartition >= 0)
+			return &pl->repartitions[pl->scans[br->origin].repartition];
+	}
+	return NULL;
 }
 
-/* Topologies cut where a repartition topic is, or would be if instances shared the work. Names live in pl->mem. */
+/* Topologies cut where repartition topics are, or would be if instances shared the work (the plan ex->shared says
+ * which). Names live in the topology's memory. */
 static void topology_text(struct explain *ex)
 {
 	static const char *const sides[] = {"-left", "-right"};
-	struct weir_mem *m = ex->pl->mem;
+	const struct weir_plan *pl = ex->shared;
 	uint32_t count = 0, room = 1;
 	for (uint32_t i = 0; i < weir_topology_node_count(ex->tp); i++)
 		room += weir_topology_node(ex->tp, i)->input_count;
 	struct weir_cut *cuts = weir_xcalloc(room, sizeof *cuts);
-	for (uint32_t i = 0; i < weir_topology_node_count(ex->tp); i++) {
+	for (uint32_t i = 0; pl != NULL && i < weir_topology_node_count(ex->tp); i++) {
 		const struct weir_node *n = weir_topology_node(ex->tp, i);
-		const struct weir_plan_stage *st = stage_of(ex, n);
+		const struct weir_plan_stage *st = stage_of(pl, n);
 		for (uint32_t k = 0; st != NULL && k < n->input_count; k++) {
-			const char *side = n->input_count == 2 ? sides[k] : "";
-			if (!input_moves(ex, n, st, k))
-				continue;
-			cuts[count++] =
-				(struct weir_cut){i, k, weir_mem_printf(m, "%s%s-repartition", st->name, side),
-						  weir_mem_printf(m, "%s-%s%s-repartition", ex->app, st->name, side)};
+			const struct weir_plan_repartition *rp = topic_before(pl, n, st, k);
+			if (rp != NULL)
+				cuts[count++] = (struct weir_cut){i, k,
+								  weir_mem_printf(pl->mem, "%s%s-repartition", st->name,
+										  n->input_count == 2 ? sides[k] : ""),
+								  rp->topic};
 		}
 	}
 	weir_topology_put_text(ex->tp, cuts, count, &ex->out);
 	if (count != 0 && ex->pl->repartition_count == 0)
-		weir_buf_puts(&ex->out, "Rows of the repartition topics above move in memory: they are written with "
-					"exchange=topic (those of joins not yet).\n\n");
+		weir_buf_puts(&ex->out,
+			      "Rows of the repartition topics above move in memory: the topics are written with "
+			      "exchange=topic.\n\n");
 	free(cuts);
 }
 
@@ -594,6 +599,16 @@ enum weir_err weir_engine_explain(struct weir_topology *tp, struct weir_conf *cf
 	if (err != WEIR_OK)
 		return err;
 	ex.pl = pl;
+	ex.shared = pl;
+	if (ps.exchange != WEIR_PLAN_EXCHANGE_TOPIC) {
+		struct weir_plan *shared = NULL;
+		struct weir_diag *why = NULL;
+		ps.exchange = WEIR_PLAN_EXCHANGE_TOPIC;
+		if (weir_plan_create(&shared, tp, &ps, &why) != WEIR_OK)
+			shared = NULL;
+		weir_diag_destroy(why);
+		ex.shared = shared;
+	}
 	switch ((enum weir_describe)form) {
 	case WEIR_DESCRIBE_DOT:
 		explain_dot(&ex);

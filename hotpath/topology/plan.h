@@ -200,9 +200,6 @@ bool weir_plan_source_key(const struct weir_plan *pl, const struct weir_plan_bra
 /* Whether the sources' own keys feed a stage: what decides between a direct and any other exchange, equal partition
  * counts aside. *why says why not. */
 bool weir_plan_keyed_alike(const struct weir_plan *pl, const struct weir_plan_stage *st, const char **why);
-/* Whether rows of input i of a stage are elsewhere than its keys say, so that somebody must move them: what Kafka
- * Streams makes a repartition topic for. */
-bool weir_plan_input_moves(const struct weir_plan *pl, const struct weir_plan_stage *st, uint32_t i);
 /* Upstream slot of rows that come by branch (into a repartition topic) from slot or partition `from`. */
 uint32_t weir_plan_upstream(const struct weir_plan *pl, uint32_t branch, uint32_t from);
 /* Called when partition counts are known: exchange kinds that need equal counts, slots, partition numbering. */

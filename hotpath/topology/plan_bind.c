@@ -144,23 +144,6 @@ bool weir_plan_keyed_alike(const struct weir_plan *pl, const struct weir_plan_st
 	return true;
 }
 
-bool weir_plan_input_moves(const struct weir_plan *pl, const struct weir_plan_stage *st, uint32_t i)
-{
-	const struct weir_plan_branch *br = &pl->branches[st->inputs[i]];
-	uint32_t position[64], first[64], count, first_count;
-	if (behind_topic(pl, st) || st->def.shared || br->from != WEIR_FROM_SCAN || br->rekeys ||
-	    !direct_positions(pl, br, st->key_count, position, &count))
-		return true;
-	if (i == 0 || weir_plan_input_moves(pl, st, 0))
-		return false;
-	/* The first input stays where it is: the others must be where it is, too. */
-	const struct weir_plan_branch *br0 = &pl->branches[st->inputs[0]];
-	const struct weir_plan_scan *sc = &pl->scans[br->origin], *sc0 = &pl->scans[br0->origin];
-	return !direct_positions(pl, br0, st->key_count, first, &first_count) || count != first_count ||
-	       memcmp(first, position, count * sizeof *position) != 0 ||
-	       key_format_of(sc->table) != key_format_of(sc0->table) || sc->partition_count != sc0->partition_count;
-}
-
 static void bind_exchange(struct weir_plan *pl, struct weir_plan_stage *st)
 {
 	st->exchange = WEIR_EXCHANGE_LOCAL;

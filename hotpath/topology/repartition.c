@@ -180,7 +180,7 @@ static bool side_stays(const struct weir_plan *pl, const struct weir_plan_stage 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct weir_plan_branch *br = &pl->branches[inputs[i]];
 		struct weir_plan_source_key sk;
-		if (!weir_plan_source_key(pl, br, st->key_count, &sk) || sk.count != 1)
+		if (br->rekeys || !weir_plan_source_key(pl, br, st->key_count, &sk) || sk.count != 1)
 			return false;
 		const struct weir_type *own = &br->exprs[sk.position[0]]->type;
 		const struct weir_type *others = &other->exprs[sk.position[0]]->type;
