@@ -95,9 +95,9 @@ static void put_layout(const struct weir_state_def *def, struct weir_buf *out)
 	if (def->kind > WEIR_STATE_TABLE)
 		return;
 	weir_buf_puts(out, layout_member);
-	weir_buf_printf(out, "\"kind\":\"%s\",\"size\":%lld,\"advance\":%lld,\"gap\":%lld,\"changes\":%s,\"keys\":[",
+	weir_buf_printf(out, "\"kind\":\"%s\",\"size\":%lld,\"advance\":%lld,\"gap\":%lld,\"changes\":%s,%s\"keys\":[",
 			kinds[def->kind], (long long)def->size_ms, (long long)def->advance_ms, (long long)def->gap_ms,
-			def->changes ? "true" : "false");
+			def->changes ? "true" : "false", def->cumulative ? "\"cumulative\":true," : "");
 	for (uint32_t i = 0; i < def->key_count; i++) {
 		weir_buf_printf(out, "%s{\"type\":", i != 0 ? "," : "");
 		weir_json_put(out, weir_type_text(&def->key_types[i], type, sizeof type));

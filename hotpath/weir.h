@@ -157,6 +157,9 @@ WEIR_API enum weir_err weir_foreach(struct weir_stream *st, const char *name, co
 WEIR_API struct weir_stream *weir_tumble(struct weir_stream *st, int64_t size_ms);
 /* Hopping windows of size_ms every advance_ms, 0 < advance_ms <= size_ms. */
 WEIR_API struct weir_stream *weir_hop(struct weir_stream *st, int64_t size_ms, int64_t advance_ms);
+/* Cumulating windows: every size_ms they begin anew, and one ends at each step_ms: of a day by the hour, the first
+ * hour, the first two, and so on. size_ms is a multiple of step_ms > 0. */
+WEIR_API struct weir_stream *weir_cumulate(struct weir_stream *st, int64_t size_ms, int64_t step_ms);
 /* Sessions: records of a key at most gap_ms apart. */
 WEIR_API struct weir_stream *weir_session(struct weir_stream *st, int64_t gap_ms);
 /* How the next aggregate emits; windows default to FINAL, plain aggregates are always CHANGES. */

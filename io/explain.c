@@ -101,6 +101,7 @@ static struct weir_window_spec window_of(const struct weir_plan_stage *st)
 				     .shared_keys = d->shared_keys};
 	w.kind = d->kind == WEIR_STATE_TABLE || d->side_count != 0 ? WEIR_WINDOW_NONE
 		 : d->kind == WEIR_STATE_SESSION                   ? WEIR_WINDOW_SESSION
+		 : d->cumulative                                   ? WEIR_WINDOW_CUMULATE
 		 : d->advance_ms == d->size_ms                     ? WEIR_WINDOW_TUMBLE
 								   : WEIR_WINDOW_HOP;
 	return w;
@@ -250,7 +251,7 @@ static void text_stage(struct explain *ex, const struct weir_plan_stage *st)
 		weir_buf_puts(out, st->def.agg_count == 0 ? "none\n    " : "\n    ");
 	weir_buf_printf(out, "state: %u bytes and the key%s per entry", st->def.head_bytes + st->def.agg_bytes,
 			st->def.side_count != 0 ? " and row" : "");
-	if (st->def.kind == WEIR_STATE_WINDOW && st->def.pane_ms != st->def.size_ms) {
+	if (st->def.kind == WEIR_STATE_WINDOW && st->def.pane_ms != st->def.size_ms && !st->def.cumulative) {
 		weir_buf_puts(out, ", in panes of ");
 		weir_duration_put(out, st->def.pane_ms);
 	}
@@ -463,7 +464,7 @@ static void json_place(struct weir_buf *out, const struct weir_table_def *t)
 static void json_stage(struct explain *ex, const struct weir_plan_stage *st)
 {
 	struct weir_buf *out = &ex->out;
-	static const char *const kinds[] = {"none", "tumble", "hop", "session"};
+	static const char *const kinds[] = {"none", "tumble", "hop", "session", "cumulate"};
 	struct weir_window_spec w = window_of(st);
 	weir_buf_puts(out, "{\"name\":");
 	weir_json_put(out, st->name);

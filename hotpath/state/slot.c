@@ -294,7 +294,7 @@ static bool change_put(struct weir_slot *sl, const struct weir_change *c, struct
 	const struct weir_state_def *def = sl->def;
 	struct weir_entry *e = (struct weir_entry *)(void *)weir_ref_get(&sl->pages, c->ref);
 	const struct weir_gen *g = sl->pages.page[c->ref >> WEIR_REF_SHIFT].gen;
-	int64_t start = g->start, end = g->start + def->size_ms;
+	int64_t start = weir_def_start(def, g->start), end = g->start + weir_def_reach(def);
 	if (!c->is_delete && (e->flags & WEIR_ENTRY_SWALLOWED) != 0)
 		return false;
 	bool gone = c->is_delete || (e->flags & WEIR_ENTRY_GONE) != 0;

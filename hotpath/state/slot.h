@@ -5,6 +5,7 @@
 
 #include "hotpath/state/blob.h"
 #include "hotpath/state/page.h"
+#include "hotpath/time/window.h"
 
 /* Where a generation starts, beside it, so that the search touches one array. */
 struct weir_gen_at {
@@ -97,7 +98,7 @@ struct weir_slot {
 	uint32_t gen_count, gen_capacity;
 	struct weir_gen *current; /* the one used last, and what it covers */
 	int64_t current_start, current_end;
-	int64_t closed_start;  /* WINDOW: the last window start that was closed, WEIR_TIME_UNSET: none */
+	int64_t closed_start;  /* WINDOW: the last mark of a window that was closed, WEIR_TIME_UNSET: none */
 	uint64_t entries_hint; /* entries of the last closed generation */
 	/* Windows that closed by time but were not asked for yet: frozen before a later row reached one of their panes.
 	 */
@@ -131,6 +132,27 @@ WEIR_INLINE struct weir_gen *weir_slot_only_gen(const struct weir_slot *sl)
 WEIR_INLINE bool weir_def_panes(const struct weir_state_def *def)
 {
 	return def->kind == WEIR_STATE_WINDOW && def->pane_ms != def->size_ms;
+}
+/* A window goes by one number, its mark, and windows of growing marks close one after the other: its start, or of
+ * cumulating windows, which share one, the start of its last advance_ms. Generations of whole windows start at it. */
+WEIR_INLINE int64_t weir_def_reach(const struct weir_state_def *def) /* from a mark to the window's end */
+{
+	return def->cumulative ? def->advance_ms : def->size_ms;
+}
+WEIR_INLINE int64_t weir_def_start(const struct weir_state_def *def, int64_t mark)
+{
+	return def->cumulative ? weir_window_last(mark, def->size_ms, def->offset_ms) : mark;
+}
+/* First and last mark of the windows that hold ts. */
+WEIR_INLINE int64_t weir_def_first(const struct weir_state_def *def, int64_t ts)
+{
+	return def->cumulative ? weir_window_last(ts, def->advance_ms, def->offset_ms)
+			       : weir_window_first(ts, def->size_ms, def->advance_ms, def->offset_ms);
+}
+WEIR_INLINE int64_t weir_def_last(const struct weir_state_def *def, int64_t ts)
+{
+	return def->cumulative ? weir_window_last(ts, def->size_ms, def->offset_ms) + def->size_ms - def->advance_ms
+			       : weir_window_last(ts, def->advance_ms, def->offset_ms);
 }
 /* Generations come every step_ms. */
 WEIR_INLINE int64_t weir_def_step(const struct weir_state_def *def)

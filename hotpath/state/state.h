@@ -18,7 +18,7 @@
 #define WEIR_TIME_UNSET INT64_MIN
 
 enum weir_state_kind {
-	WEIR_STATE_WINDOW,  /* tumbling and hopping: generations by pane start */
+	WEIR_STATE_WINDOW,  /* tumbling, hopping, cumulating: generations by pane start */
 	WEIR_STATE_SESSION, /* sessions: an ordered set per key, generations by closing time */
 	WEIR_STATE_TABLE,   /* unwindowed: one generation that never closes */
 	WEIR_STATE_ROWS,    /* the latest row of each key; a delete takes it out. One generation that never closes */
@@ -39,7 +39,9 @@ struct weir_state_def {
 	const char *name; /* the contract: changelog name and fingerprint */
 	enum weir_state_kind kind;
 	int64_t size_ms, advance_ms, offset_ms; /* WINDOW; tumbling: advance == size. 0 < advance <= size */
-	int64_t gap_ms;                         /* SESSION */
+	/* WINDOW: those of one start end at each advance_ms up to size_ms, which is a multiple of it. */
+	bool cumulative;
+	int64_t gap_ms; /* SESSION */
 	/* SESSION: a session spans all keys that agree in the first `shared_keys` columns (0: all of them), and has a
 	 * row for each key it saw. Not with changes. */
 	bool shared;

@@ -29,10 +29,16 @@ static enum weir_err init_window(struct weir_state_def *def, struct weir_diag **
 		err = weir_diag_set(dg, WEIR_E_PLAN, "the window's offset is out of range");
 	if (err != WEIR_OK)
 		return err;
-	def->offset_ms = weir_window_offset(def->offset_ms, def->advance_ms);
-	def->pane_ms = def->size_ms;
+	if (def->cumulative && def->size_ms % def->advance_ms != 0)
+		return weir_diag_set(
+			dg, WEIR_E_PLAN,
+			"the largest size of cumulating windows (%lld ms) is no multiple of the step (%lld ms)",
+			(long long)def->size_ms, (long long)def->advance_ms);
+	def->cumulative = def->cumulative && def->advance_ms != def->size_ms;
+	def->offset_ms = weir_window_offset(def->offset_ms, def->cumulative ? def->size_ms : def->advance_ms);
+	def->pane_ms = def->cumulative ? def->advance_ms : def->size_ms;
 	/* Panes do not straddle 0 either: below it other windows count. */
-	if (def->advance_ms != def->size_ms)
+	if (def->advance_ms != def->size_ms && !def->cumulative)
 		def->pane_ms = weir_gcd(weir_gcd(def->size_ms, def->advance_ms), def->offset_ms);
 	if (def->changes || def->size_ms / def->pane_ms > PANES_MAX)
 		def->pane_ms = def->size_ms;
@@ -160,6 +166,8 @@ void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_bu
 	if (def->kind == WEIR_STATE_WINDOW)
 		weir_buf_printf(out, " size=%lld advance=%lld offset=%lld pane=%lld", (long long)def->size_ms,
 				(long long)def->advance_ms, (long long)def->offset_ms, (long long)def->pane_ms);
+	if (def->cumulative)
+		weir_buf_puts(out, " cumulative");
 	if (def->kind == WEIR_STATE_SESSION)
 		weir_buf_printf(out, " gap=%lld", (long long)def->gap_ms);
 	if (def->shared)

@@ -1,9 +1,12 @@
-/* window_table.c: tumbling and hopping windows. A slot's generations are panes (or whole windows) by start; a row goes
- * into one pane (or into each of its windows that is open). @thread worker.
+/* window_table.c: tumbling, hopping and cumulating windows. A slot's generations are panes (or whole windows) by start;
+ * a row goes into one pane (or into each of its windows that is open). @thread worker.
  *
  * Lateness is judged per row against the task time as of that row, never by what weir_slot_close has taken already.
  * With panes, a row may miss a window that is closed by time but still waits in its panes: such windows are frozen
- * (combined and put on the slot's ready list) before the row reaches the pane. */
+ * (combined and put on the slot's ready list) before the row reaches the pane.
+ *
+ * Cost of closing: every entry of the window's panes once. Of cumulating windows each combines all panes since their
+ * start, so an entry of a day's first hour is merged 24 times. */
 #include "hotpath/core/hash.h"
 #include "hotpath/state/slot.h"
 #include "hotpath/time/window.h"
@@ -15,14 +18,14 @@ static bool gens_empty(const struct weir_slot *sl)
 	return sl->gen_count == 0;
 }
 
-/* Start of the earliest window not closed yet that a live pane belongs to. */
+/* Mark of the earliest window not closed yet that a live pane belongs to. */
 static int64_t window_candidate(const struct weir_slot *sl)
 {
 	const struct weir_state_def *def = sl->def;
 	int64_t pane = sl->gens[0].start;
 	if (!weir_def_panes(def))
 		return pane;
-	int64_t first = weir_window_first(pane, def->size_ms, def->advance_ms, def->offset_ms);
+	int64_t first = weir_def_first(def, pane);
 	if (sl->closed_start != WEIR_TIME_UNSET && first <= sl->closed_start)
 		first = sl->closed_start + def->advance_ms;
 	return first;
@@ -35,7 +38,7 @@ int64_t weir_window_next_close(const struct weir_slot *sl)
 		return weir_window_close_time(sl->ready->end, def->grace_ms);
 	if (gens_empty(sl))
 		return INT64_MAX;
-	return weir_window_close_time(window_candidate(sl) + def->size_ms, def->grace_ms);
+	return weir_window_close_time(window_candidate(sl) + weir_def_reach(def), def->grace_ms);
 }
 
 /* Panes of [start, end) folded into a generation of their own, by key. */
@@ -43,7 +46,8 @@ static struct weir_closed *window_combine(struct weir_slot *sl, int64_t start, i
 {
 	const struct weir_state_def *def = sl->def;
 	/* A window that starts too early for timestamps from 0 on holds only those below. */
-	bool clipped = start < 0 && start != weir_window_first(0, def->size_ms, def->advance_ms, def->offset_ms);
+	bool clipped = !def->cumulative && start < 0 &&
+		       start != weir_window_first(0, def->size_ms, def->advance_ms, def->offset_ms);
 	uint32_t from = weir_slot_search(sl, start), to = weir_slot_search(sl, clipped ? weir_min_i64(end, 0) : end);
 	uint64_t most = 0;
 	for (uint32_t i = from; i < to; i++)
@@ -74,26 +78,28 @@ static struct weir_closed *window_combine(struct weir_slot *sl, int64_t start, i
 	return cl;
 }
 
-/* Closes the window that starts at `start`, the earliest one: its rows, or NULL if it has none to give (CHANGES). */
-static struct weir_closed *window_take(struct weir_slot *sl, int64_t start)
+/* Closes the window of that mark, the earliest one: its rows, or NULL if it has none to give (CHANGES). */
+static struct weir_closed *window_take(struct weir_slot *sl, int64_t mark)
 {
 	const struct weir_state_def *def = sl->def;
+	int64_t start = weir_def_start(def, mark), end = mark + weir_def_reach(def);
 	if (!weir_def_panes(def)) {
-		WEIR_DASSERT(sl->gens[0].start == start);
+		WEIR_DASSERT(sl->gens[0].start == mark);
 		if (def->changes) {
 			weir_slot_drop_gen(sl, 0);
 			return NULL;
 		}
 		struct weir_closed *whole = weir_closed_detach(sl, 0);
 		whole->start = start;
-		whole->end = start + def->size_ms;
+		whole->end = end;
 		return whole;
 	}
-	struct weir_closed *cl = window_combine(sl, start, start + def->size_ms);
-	sl->closed_start = start;
+	struct weir_closed *cl = window_combine(sl, start, end);
+	sl->closed_start = mark;
 	sl->d.meta = true;
-	/* The next window starts one advance later: panes before it are in no open window any more. */
-	while (sl->gen_count != 0 && sl->gens[0].start < start + def->advance_ms)
+	/* Panes before the start of the next window are in no open one any more. */
+	int64_t next = weir_def_start(def, mark + def->advance_ms);
+	while (sl->gen_count != 0 && sl->gens[0].start < next)
 		weir_slot_drop_gen(sl, 0);
 	return cl;
 }
@@ -113,15 +119,16 @@ static WEIR_COLD void window_freeze(struct weir_slot *sl, int64_t task_time)
 {
 	const struct weir_state_def *def = sl->def;
 	while (sl->gen_count != 0) {
-		int64_t start = window_candidate(sl);
-		if (!weir_window_is_closed(start + def->size_ms, def->grace_ms, task_time))
+		int64_t mark = window_candidate(sl);
+		if (!weir_window_is_closed(mark + weir_def_reach(def), def->grace_ms, task_time))
 			break;
-		struct weir_closed *cl = window_take(sl, start);
+		struct weir_closed *cl = window_take(sl, mark);
 		if (cl != NULL)
 			ready_push(sl, cl);
 	}
 	/* Windows closed without a row so far must not come from this pane later. */
-	int64_t last = weir_window_last(task_time - def->grace_ms - def->size_ms, def->advance_ms, def->offset_ms);
+	int64_t last =
+		weir_window_last(task_time - def->grace_ms - weir_def_reach(def), def->advance_ms, def->offset_ms);
 	if (last > sl->closed_start) {
 		sl->closed_start = last;
 		sl->d.meta = true;
@@ -139,11 +146,11 @@ struct weir_closed *weir_window_close(struct weir_slot *sl, int64_t task_time, b
 		return cl;
 	}
 	while (cl == NULL && sl->gen_count != 0) {
-		int64_t start = window_candidate(sl);
-		if (!all && !weir_window_is_closed(start + def->size_ms, def->grace_ms, task_time))
+		int64_t mark = window_candidate(sl), end = mark + weir_def_reach(def);
+		if (!all && !weir_window_is_closed(end, def->grace_ms, task_time))
 			return NULL;
-		cl = window_take(sl, start);
-		*end_max = weir_max_i64(*end_max, start + def->size_ms);
+		cl = window_take(sl, mark);
+		*end_max = weir_max_i64(*end_max, end);
 	}
 	return cl;
 }
@@ -207,8 +214,8 @@ WEIR_INLINE void sweep_windows(struct sweep *sw, int64_t ts, int64_t *first, int
 {
 	const struct weir_state_def *def = sw->def;
 	if (WEIR_UNLIKELY(ts < sw->pane || ts >= sw->pane_end)) {
-		sw->first = weir_window_first(ts, def->size_ms, def->advance_ms, def->offset_ms);
-		sw->last = weir_window_last(ts, def->advance_ms, def->offset_ms);
+		sw->first = weir_def_first(def, ts);
+		sw->last = weir_def_last(def, ts);
 		/* Whole windows that overlap are told apart by panes nobody keeps: then nothing is remembered. */
 		bool single = weir_def_panes(def) || def->advance_ms == def->size_ms;
 		sw->pane = single ? weir_window_last(ts, sw->step, def->offset_ms) : 0;
@@ -226,7 +233,7 @@ static void sweep_row(struct sweep *sw, uint16_t row, int64_t task_time)
 	int64_t ts = sw->in->time[row], first, last;
 	sweep_windows(sw, ts, &first, &last);
 	uint32_t missed = 0;
-	while (first <= last && weir_window_is_closed(first + def->size_ms, def->grace_ms, task_time)) {
+	while (first <= last && weir_window_is_closed(first + weir_def_reach(def), def->grace_ms, task_time)) {
 		first += def->advance_ms;
 		missed++;
 	}
@@ -330,9 +337,8 @@ void weir_window_apply(const struct weir_state_def *def, struct weir_slot *const
 	if (single && ts_first >= -WEIR_TIME_MAX && ts_first <= WEIR_TIME_MAX) {
 		int64_t start = weir_window_last(ts_first, sw.step, def->offset_ms);
 		if (start >= -WEIR_TIME_MAX && start + sw.step <= WEIR_TIME_MAX &&
-		    !weir_window_is_closed(weir_window_first(start, def->size_ms, def->advance_ms, def->offset_ms) +
-						   def->size_ms,
-					   def->grace_ms, task_time_end) &&
+		    !weir_window_is_closed(weir_def_first(def, start) + weir_def_reach(def), def->grace_ms,
+					   task_time_end) &&
 		    all_within(in, rows, count, start, start + sw.step)) {
 			sweep_single(&sw, rows, count, start);
 			return;
@@ -346,9 +352,7 @@ void weir_window_apply(const struct weir_state_def *def, struct weir_slot *const
 	}
 	bool in_range = ts_min >= -WEIR_TIME_MAX && ts_max <= WEIR_TIME_MAX;
 	if (single && in_range &&
-	    !weir_window_is_closed(weir_window_first(ts_min, def->size_ms, def->advance_ms, def->offset_ms) +
-					   def->size_ms,
-				   def->grace_ms, task_time_end)) {
+	    !weir_window_is_closed(weir_def_first(def, ts_min) + weir_def_reach(def), def->grace_ms, task_time_end)) {
 		sweep_fast(&sw, rows, count);
 	} else {
 		for (uint32_t i = 0; i < count; i++) {

@@ -408,6 +408,13 @@ struct weir_stream *weir_hop(struct weir_stream *st, int64_t size_ms, int64_t ad
 			  "the advance must be positive and at most the size");
 }
 
+struct weir_stream *weir_cumulate(struct weir_stream *st, int64_t size_ms, int64_t step_ms)
+{
+	struct weir_window_spec w = {.kind = WEIR_WINDOW_CUMULATE, .size_ms = size_ms, .advance_ms = step_ms};
+	return set_window(st, &w, "weir_cumulate", size_ms > 0 && step_ms > 0 && size_ms % step_ms == 0,
+			  "the step must be positive, and the size a multiple of it");
+}
+
 struct weir_stream *weir_session(struct weir_stream *st, int64_t gap_ms)
 {
 	struct weir_window_spec w = {.kind = WEIR_WINDOW_SESSION, .gap_ms = gap_ms};

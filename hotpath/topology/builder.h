@@ -79,7 +79,13 @@ struct weir_over_spec {
 	const struct weir_over_fn *fns; /* arg and fallback number args; agg.text is the function's */
 };
 
-enum weir_window_kind { WEIR_WINDOW_NONE, WEIR_WINDOW_TUMBLE, WEIR_WINDOW_HOP, WEIR_WINDOW_SESSION };
+enum weir_window_kind {
+	WEIR_WINDOW_NONE,
+	WEIR_WINDOW_TUMBLE,
+	WEIR_WINDOW_HOP,
+	WEIR_WINDOW_SESSION,
+	WEIR_WINDOW_CUMULATE /* of one start, ending at each advance up to size */
+};
 
 struct weir_window_spec {
 	enum weir_window_kind kind;

@@ -83,6 +83,12 @@ void weir_window_put(struct weir_buf *out, const struct weir_window_spec *w)
 		weir_buf_puts(out, " by ");
 		weir_duration_put(out, w->advance_ms);
 		break;
+	case WEIR_WINDOW_CUMULATE:
+		weir_buf_puts(out, "cumulating windows of up to ");
+		weir_duration_put(out, w->size_ms);
+		weir_buf_puts(out, " by ");
+		weir_duration_put(out, w->advance_ms);
+		break;
 	case WEIR_WINDOW_SESSION:
 		weir_buf_puts(out, w->shared && w->shared_keys == 0 ? "sessions of all keys" : "sessions");
 		if (w->shared && w->shared_keys != 0)

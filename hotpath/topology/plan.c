@@ -229,7 +229,7 @@ static enum weir_err window_columns(struct weir_planner *p, const struct weir_no
 		if (node->window.kind != WEIR_WINDOW_TUMBLE || node->rowtime < 0)
 			return weir_planner_fail(
 				p,
-				"%s of a HOP or SESSION window can only be read after GROUP BY window_start, "
+				"%s of a HOP, CUMULATE or SESSION window can only be read after GROUP BY window_start, "
 				"window_end: add the "
 				"aggregation, or use TUMBLE",
 				"window_start or window_end");
@@ -521,6 +521,7 @@ static enum weir_err stage_of(struct weir_planner *p, const struct weir_node *no
 	def->size_ms = node->window.size_ms;
 	def->advance_ms = node->window.kind == WEIR_WINDOW_TUMBLE ? node->window.size_ms : node->window.advance_ms;
 	def->offset_ms = node->window.offset_ms;
+	def->cumulative = node->window.kind == WEIR_WINDOW_CUMULATE;
 	def->gap_ms = node->window.gap_ms;
 	def->shared = def->kind == WEIR_STATE_SESSION && node->window.shared;
 	def->shared_keys = node->window.shared_keys;

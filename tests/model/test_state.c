@@ -47,7 +47,7 @@ struct twin_row {
 /* A window or session of a key with its records. */
 struct twin_win {
 	uint32_t slot;
-	int64_t key, start, last; /* last: sessions */
+	int64_t key, start, last; /* last: of time windows the end */
 	uint32_t *recs;
 	uint32_t count, capacity;
 	int64_t time;
@@ -224,7 +224,7 @@ static void twin_line(struct twin *tw, const struct weir_state_def *def, const s
 			: op == WEIR_OP_UPDATE ? "+U"
 					       : "-D",
 			(long long)w->key);
-	int64_t end = def->kind == WEIR_STATE_SESSION ? w->last + def->gap_ms : w->start + def->size_ms;
+	int64_t end = def->kind == WEIR_STATE_SESSION ? w->last + def->gap_ms : w->last;
 	if (def->kind != WEIR_STATE_TABLE)
 		weir_buf_printf(b, " [%lld,%lld)", (long long)w->start, (long long)end);
 	for (uint32_t i = 0; i < def->agg_count && op != WEIR_OP_DELETE; i++)
@@ -232,11 +232,43 @@ static void twin_line(struct twin *tw, const struct weir_state_def *def, const s
 	weir_buf_printf(b, " @%lld\n", (long long)time);
 }
 
+/* Into window [start, end) if that is open; the number of windows that the record has entered so far. */
+static uint32_t twin_enter(struct twin *tw, const struct weir_state_def *def, uint32_t rec, int64_t start, int64_t end,
+			   int64_t task_time, uint32_t entered)
+{
+	const struct rig_row r = tw->rows[rec].r;
+	if (task_time >= end + def->grace_ms) {
+		tw->late_windows++;
+		return entered;
+	}
+	if (entered == 0)
+		tw->rows[rec].order = ++tw->orders[r.slot];
+	uint32_t win = 0;
+	while (win < tw->win_count &&
+	       (tw->wins[win].slot != r.slot || tw->wins[win].key != r.key || tw->wins[win].start != start ||
+		tw->wins[win].last != end || tw->wins[win].closed))
+		win++;
+	if (win == tw->win_count)
+		win = twin_win(tw, r.slot, r.key, start, end);
+	twin_take(tw, win, rec);
+	twin_touch(tw, def, win);
+	return entered + 1;
+}
+
 static void twin_window_row(struct twin *tw, const struct weir_state_def *def, uint32_t rec, int64_t task_time)
 {
 	const struct rig_row r = tw->rows[rec].r;
 	uint32_t entered = 0;
 	int64_t first = r.ts;
+	if (def->cumulative) {
+		while ((first - def->offset_ms) % def->size_ms != 0)
+			first--;
+		for (int64_t end = first + def->advance_ms; end <= first + def->size_ms; end += def->advance_ms)
+			if (end > r.ts)
+				entered = twin_enter(tw, def, rec, first, end, task_time, entered);
+		tw->late += entered == 0;
+		return;
+	}
 	/* All starts on the grid that cover ts, upwards. */
 	while (weir_floor_div(first - def->offset_ms, 1) % def->advance_ms != 0 || first > r.ts - def->size_ms)
 		first--;
@@ -245,20 +277,7 @@ static void twin_window_row(struct twin *tw, const struct weir_state_def *def, u
 			continue;
 		if (r.ts >= 0 && s < 0 && (def->offset_ms == 0 || s <= -def->advance_ms))
 			continue;
-		if (task_time >= s + def->size_ms + def->grace_ms) {
-			tw->late_windows++;
-			continue;
-		}
-		if (entered++ == 0)
-			tw->rows[rec].order = ++tw->orders[r.slot];
-		uint32_t win = 0;
-		while (win < tw->win_count && (tw->wins[win].slot != r.slot || tw->wins[win].key != r.key ||
-					       tw->wins[win].start != s || tw->wins[win].closed))
-			win++;
-		if (win == tw->win_count)
-			win = twin_win(tw, r.slot, r.key, s, 0);
-		twin_take(tw, win, rec);
-		twin_touch(tw, def, win);
+		entered = twin_enter(tw, def, rec, s, s + def->size_ms, task_time, entered);
 	}
 	tw->late += entered == 0;
 }
@@ -348,12 +367,10 @@ static void twin_rows(struct twin *tw, const struct weir_state_def *def, const s
 }
 
 static const struct twin *sort_twin;
-static const struct weir_state_def *sort_def;
 static int by_end_then_key(const void *a, const void *b)
 {
 	const struct twin_win *x = &sort_twin->wins[*(const uint32_t *)a], *y = &sort_twin->wins[*(const uint32_t *)b];
-	int64_t xe = sort_def->kind == WEIR_STATE_SESSION ? x->last : x->start;
-	int64_t ye = sort_def->kind == WEIR_STATE_SESSION ? y->last : y->start;
+	int64_t xe = x->last, ye = y->last;
 	char xk[32], yk[32];
 	if (xe != ye)
 		return xe < ye ? -1 : 1;
@@ -401,19 +418,18 @@ static void twin_close(struct twin *tw, const struct weir_state_def *def, bool a
 		for (uint32_t i = 0; i < tw->win_count; i++) {
 			struct twin_win *w = &tw->wins[i];
 			int64_t close = def->kind == WEIR_STATE_SESSION ? w->last + def->gap_ms + def->grace_ms + 1
-									: w->start + def->size_ms + def->grace_ms;
+									: w->last + def->grace_ms;
 			if (w->slot != s || w->closed || w->swallowed || def->kind == WEIR_STATE_TABLE)
 				continue;
 			if (all || tw->task_time >= close)
 				due[n++] = i;
 		}
 		sort_twin = tw;
-		sort_def = def;
 		qsort(due, n, sizeof *due, by_end_then_key);
 		for (uint32_t i = 0; i < n; i++) {
 			struct twin_win *w = &tw->wins[due[i]];
 			w->closed = true;
-			int64_t end = def->kind == WEIR_STATE_SESSION ? w->last + def->gap_ms : w->start + def->size_ms;
+			int64_t end = def->kind == WEIR_STATE_SESSION ? w->last + def->gap_ms : w->last;
 			tw->end_max = weir_max_i64(tw->end_max, end);
 			if (def->shared)
 				twin_shared_lines(tw, def, w);
@@ -611,7 +627,7 @@ static const char *const aggs_of[] = {
 static struct weir_state_def random_def(void)
 {
 	struct weir_state_def def = {.grace_ms = below(3) == 0 ? 0 : below(40)};
-	uint32_t kind = below(8);
+	uint32_t kind = below(10);
 	if (kind < 4) {
 		def.kind = WEIR_STATE_WINDOW;
 		def.size_ms = 5 + below(40);
@@ -622,6 +638,13 @@ static struct weir_state_def random_def(void)
 		def.kind = WEIR_STATE_SESSION;
 		def.gap_ms = 1 + below(30);
 		def.changes = kind == 5;
+	} else if (kind >= 8) {
+		def.kind = WEIR_STATE_WINDOW;
+		def.cumulative = true;
+		def.advance_ms = 1 + below(12);
+		def.size_ms = def.advance_ms * (1 + below(6));
+		def.offset_ms = below(3) == 0 ? below(50) : 0;
+		def.changes = kind == 9;
 	} else if (kind == 7) {
 		def.kind = WEIR_STATE_SESSION;
 		def.gap_ms = 1 + below(6);

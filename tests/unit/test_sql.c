@@ -410,16 +410,20 @@ static void test_windows(void **state)
 		     21, "slides further than its size", "HOP takes the slide first, then the size");
 	expect_error("SELECT 1 FROM TABLE(TUMBLE(SIZ => INTERVAL '1' HOUR))", 28, "TUMBLE has no argument SIZ",
 		     "TUMBLE(");
-	expect_error("SELECT 1 FROM TABLE(CUMULATE(TABLE orders))", 21, "not supported yet: CUMULATE",
-		     "use TUMBLE or HOP");
+	expect_error("SELECT 1 FROM TABLE(CUMULATE(TABLE orders))", 21, "CUMULATE needs its argument TIMECOL",
+		     "CUMULATE(TABLE t, DESCRIPTOR(c), INTERVAL");
+	expect_error(
+		"SELECT 1 FROM TABLE(CUMULATE(TABLE orders, DESCRIPTOR(event_time), INTERVAL '1' DAY, INTERVAL '1' "
+		"HOUR))",
+		21, "the size a multiple of it", "CUMULATE takes the step first");
 	expect_error("SELECT window_start, COUNT(*) FROM TABLE(SESSION(TABLE orders PARTITION BY order_id, "
 		     "DESCRIPTOR(event_time),"
 		     " INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, merchant_id",
 		     141, "a SESSION partitioned by other columns", "group by the columns of PARTITION BY");
 	expect_error("SELECT window_start, merchant_id FROM " TUMBLE " GROUP BY merchant_id", 8,
 		     "window_start needs window_start and window_end in GROUP BY", "GROUP BY window_start");
-	expect_error("SELECT COUNT(*) FROM " HOP " GROUP BY merchant_id", 123, "a plain GROUP BY over HOP or SESSION",
-		     "GROUP BY");
+	expect_error("SELECT COUNT(*) FROM " HOP " GROUP BY merchant_id", 123,
+		     "a plain GROUP BY over HOP, CUMULATE or SESSION", "GROUP BY");
 	expect_error("SELECT COUNT(*) FROM " HOP
 		     " WHERE window_start > TIMESTAMP '2026-01-01 00:00:00' GROUP BY window_start,"
 		     " window_end",

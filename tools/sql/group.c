@@ -133,7 +133,7 @@ static enum weir_err check_windows(struct grouping *g, const struct sql_query *q
 				 "a window's GROUP BY needs both window_start and window_end");
 	if (in->window->kind != WEIR_WINDOW_TUMBLE)
 		return sql_error(sq, at, "GROUP BY window_start, window_end, ...",
-				 "not supported yet: a plain GROUP BY over HOP or SESSION windows");
+				 "not supported yet: a plain GROUP BY over HOP, CUMULATE or SESSION windows");
 	sql_warn(sq, at, "GROUP BY without window_start, window_end is one result over all time, not one per window");
 	return WEIR_OK;
 }
@@ -333,9 +333,10 @@ static const char *state_kind(const struct grouping *g)
 {
 	if (!g->windowed)
 		return "group";
-	return g->in->window->kind == WEIR_WINDOW_TUMBLE ? "tumble"
-	       : g->in->window->kind == WEIR_WINDOW_HOP  ? "hop"
-							 : "session";
+	return g->in->window->kind == WEIR_WINDOW_TUMBLE     ? "tumble"
+	       : g->in->window->kind == WEIR_WINDOW_HOP      ? "hop"
+	       : g->in->window->kind == WEIR_WINDOW_CUMULATE ? "cumulate"
+							     : "session";
 }
 
 static enum weir_err build(struct grouping *g, const struct sql_query *q, bool changes)

@@ -100,6 +100,12 @@ struct target {
 	uint32_t count;
 };
 
+/* Whether windows of one key may have the same start. */
+static bool needs_end(enum weir_window_kind kind)
+{
+	return kind == WEIR_WINDOW_SESSION || kind == WEIR_WINDOW_CUMULATE;
+}
+
 /* 'key.fields' that would do, for the hint. */
 static void wanted_key(const struct sql_rel *rel, char *buf, size_t bytes)
 {
@@ -108,7 +114,7 @@ static void wanted_key(const struct sql_rel *rel, char *buf, size_t bytes)
 		at += (size_t)snprintf(buf + at, bytes - at, "%s%.60s", i > 0 ? ", " : "", rel->group_names[i]);
 	if (rel->group_window != WEIR_WINDOW_NONE && at < bytes)
 		snprintf(buf + at, bytes - at, "%swindow_start%s", rel->group_count > 0 ? ", " : "",
-			 rel->group_window == WEIR_WINDOW_SESSION ? ", window_end" : "");
+			 needs_end(rel->group_window) ? ", window_end" : "");
 }
 
 /* Rows that change need a key that determines the row. */
@@ -145,10 +151,16 @@ static enum weir_err check_changes(struct weir_sql *sq, const struct target *tg,
 		start = start || r == WEIR_ROLE_WINDOW_START;
 		end = end || r == WEIR_ROLE_WINDOW_END || r == WEIR_ROLE_WINDOW_TIME;
 	}
-	if (rel->group_window == WEIR_WINDOW_SESSION && (!start || !end))
+	if (rel->group_window == WEIR_WINDOW_CUMULATE && windowed_key)
 		return sql_error(sq, tg->at, hint,
-				 "the key of sink %s does not determine the row: it lacks the session's window",
+				 "the key of sink %s does not determine the row: key.format=windowed holds the start "
+				 "alone, and cumulating windows share it",
 				 tg->def->name);
+	if (needs_end(rel->group_window) && (!start || !end))
+		return sql_error(sq, tg->at, hint, "the key of sink %s does not determine the row: it lacks %s",
+				 tg->def->name,
+				 rel->group_window == WEIR_WINDOW_SESSION ? "the session's window"
+									  : "window_start or window_end");
 	if (rel->group_window != WEIR_WINDOW_NONE && !start && !end)
 		sql_warn(sq, tg->at, "the key of sink %s lacks window_start: windows overwrite each other",
 			 tg->def->name);

@@ -281,6 +281,9 @@ static enum weir_err use_windows(struct condition *cd)
 	if (l->kind == WEIR_WINDOW_SESSION || r->kind == WEIR_WINDOW_SESSION)
 		return sql_error(sq, cd->jn->at, "aggregate with GROUP BY window_start, window_end first",
 				 "not supported yet: joins of rows in SESSION windows");
+	if (l->kind == WEIR_WINDOW_CUMULATE || r->kind == WEIR_WINDOW_CUMULATE)
+		return sql_error(sq, cd->jn->at, "aggregate with GROUP BY window_start, window_end first",
+				 "not supported yet: joins of rows in CUMULATE windows");
 	if (l->kind != r->kind || l->size_ms != r->size_ms || l->advance_ms != r->advance_ms ||
 	    l->offset_ms != r->offset_ms)
 		return sql_error(sq, cd->jn->at, NULL, "a join of windows takes windows of one kind, size and offset");

@@ -194,6 +194,11 @@ static const struct window_form forms[] = {
 	 {"DATA", "TIMECOL", "SLIDE", "SIZE", "OFFSET"},
 	 5,
 	 "HOP(TABLE t, DESCRIPTOR(c), INTERVAL '10' SECONDS, INTERVAL '1' MINUTE): the slide, then the size"},
+	{"CUMULATE",
+	 WEIR_WINDOW_CUMULATE,
+	 {"DATA", "TIMECOL", "STEP", "SIZE", "OFFSET"},
+	 5,
+	 "CUMULATE(TABLE t, DESCRIPTOR(c), INTERVAL '1' HOUR, INTERVAL '1' DAY): the step, then the largest size"},
 	{"SESSION",
 	 WEIR_WINDOW_SESSION,
 	 {"DATA", "TIMECOL", "GAP"},
@@ -211,6 +216,8 @@ static enum weir_err parse_window_arg(struct weir_sql *sq, struct sql_from *f, c
 		return parse_duration(sq, "size", &f->window.size_ms);
 	if (strcmp(arg, "SLIDE") == 0)
 		return parse_duration(sq, "slide", &f->window.advance_ms);
+	if (strcmp(arg, "STEP") == 0)
+		return parse_duration(sq, "step", &f->window.advance_ms);
 	if (strcmp(arg, "GAP") == 0)
 		return parse_duration(sq, "gap", &f->window.gap_ms);
 	return parse_duration(sq, "offset", &f->window.offset_ms);
@@ -227,6 +234,9 @@ static enum weir_err check_window(struct weir_sql *sq, struct sql_from *f)
 		w->advance_ms = w->size_ms;
 	if (w->size_ms <= 0)
 		return sql_error(sq, f->window_at, NULL, "the size of a window must be positive");
+	if (w->kind == WEIR_WINDOW_CUMULATE && (w->advance_ms <= 0 || w->size_ms % w->advance_ms != 0))
+		return sql_error(sq, f->window_at, "CUMULATE takes the step first, then the largest size",
+				 "the step of CUMULATE must be positive, and the size a multiple of it");
 	if (w->advance_ms <= 0)
 		return sql_error(sq, f->window_at, NULL, "the slide of a window must be positive");
 	if (w->advance_ms > w->size_ms)
@@ -281,10 +291,8 @@ static enum weir_err parse_window(struct weir_sql *sq, struct sql_from *f)
 {
 	const struct window_form *form = window_follows(sq);
 	f->window_at = sq->ts.next;
-	if (is(sq, "CUMULATE"))
-		return sql_error(sq, f->window_at, "use TUMBLE or HOP", "not supported yet: CUMULATE");
 	if (form == NULL)
-		return sql_error(sq, f->window_at, forms[0].example, "expected TUMBLE, HOP or SESSION");
+		return sql_error(sq, f->window_at, forms[0].example, "expected TUMBLE, HOP, CUMULATE or SESSION");
 	sq->ts.next += 2;
 	return parse_window_args(sq, f, form);
 }

@@ -85,7 +85,7 @@ final class Queries {
 	private static Query make(Random rnd) {
 		Query q = new Query();
 		long unit = pick(rnd, List.of(1L, 1L, 10L, 1000L));
-		String kind = pick(rnd, List.of("TUMBLE", "HOP", "HOP", "SESSION", "SESSION", "GROUP", "JOIN", "LEFT JOIN", "FULL OUTER JOIN", "RIGHT JOIN", "WINDOW JOIN", "WINDOW LEFT JOIN",
+		String kind = pick(rnd, List.of("TUMBLE", "HOP", "HOP", "CUMULATE", "CUMULATE", "SESSION", "SESSION", "GROUP", "JOIN", "LEFT JOIN", "FULL OUTER JOIN", "RIGHT JOIN", "WINDOW JOIN", "WINDOW LEFT JOIN",
 			"WINDOW RIGHT JOIN", "WINDOW FULL OUTER JOIN", "OVER", "OVER"));
 		q.name = kind;
 		if (kind.startsWith("WINDOW")) {
@@ -110,6 +110,7 @@ final class Queries {
 		String tvf = switch (kind) {
 		case "TUMBLE" -> "TABLE(TUMBLE(TABLE %1$s, DESCRIPTOR(et), " + interval(size) + "))";
 		case "HOP" -> "TABLE(HOP(TABLE %1$s, DESCRIPTOR(et), " + interval(size) + ", " + interval(size * n) + "))";
+		case "CUMULATE" -> "TABLE(CUMULATE(TABLE %1$s, DESCRIPTOR(et), " + interval(size) + ", " + interval(size * n) + "))";
 		case "SESSION" -> "TABLE(SESSION(TABLE %1$s" + (keys.isEmpty() ? "" : " PARTITION BY " + (keys.size() == 1 ? keys.get(0) : "(" + String.join(", ", keys) + ")")) + ", DESCRIPTOR(et), "
 			+ interval(size) + "))";
 		default -> "%1$s";
