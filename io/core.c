@@ -382,6 +382,17 @@ static enum weir_err add_sink(struct weir_core *co, const struct weir_plan_sink 
 	return WEIR_OK;
 }
 
+/* Whose options say what happens to bad and late rows of scan s: a repartition topic's are those of what feeds it. */
+static const struct weir_plan_scan *policy_scan(const struct weir_plan *pl, uint32_t s)
+{
+	for (uint32_t steps = 0; pl->scans[s].repartition >= 0 && steps <= pl->scan_count; steps++) {
+		const struct weir_plan_repartition *rp = &pl->repartitions[pl->scans[s].repartition];
+		const struct weir_plan_branch *br = &pl->branches[rp->inputs[0]];
+		s = br->from == WEIR_FROM_SCAN ? br->origin : pl->branches[pl->stages[br->origin].inputs[0]].origin;
+	}
+	return &pl->scans[s];
+}
+
 /* Dead-letter and late topics of the sources: several sources may share one. */
 static enum weir_err add_policies(struct weir_core *co, struct weir_diag **dg)
 {
@@ -390,8 +401,8 @@ static enum weir_err add_policies(struct weir_core *co, struct weir_diag **dg)
 	uint32_t named = 0, first = co->output_count;
 	for (uint32_t s = 0; s < pl->scan_count; s++) {
 		struct weir_source_settings ss;
-		enum weir_err err = weir_settings_for_source(&co->settings, &pl->scans[s].table->options,
-							     pl->scans[s].name, &ss, dg);
+		const struct weir_plan_scan *sc = policy_scan(pl, s);
+		enum weir_err err = weir_settings_for_source(&co->settings, &sc->table->options, sc->name, &ss, dg);
 		if (err != WEIR_OK)
 			return err;
 		co->policies[s] = (struct weir_scan_policy){ss.policy, -1, -1};

@@ -79,6 +79,10 @@ static const uint8_t *keep_bytes(struct weir_scratch *s, const uint8_t *data, ui
 static const struct original *keep_original(struct weir_join *jn, const struct weir_fragment *fr, uint32_t row)
 {
 	const struct weir_record *r = &fr->input->records[row];
+	struct weir_record readable;
+	struct weir_buf json = {0};
+	if (weir_worker_exchanged(jn->w, fr, row, &json, &readable))
+		r = &readable;
 	struct original *o = weir_scratch_take(&jn->scratch, sizeof *o);
 	*o = (struct original){.record = *r,
 			       .topic = fr->input->topic,
@@ -89,6 +93,7 @@ static const struct original *keep_original(struct weir_join *jn, const struct w
 	o->record.key = keep_bytes(&jn->scratch, r->key, r->key_bytes);
 	o->record.value = keep_bytes(&jn->scratch, r->value, r->value_bytes);
 	o->record.headers = keep_bytes(&jn->scratch, r->headers, r->headers_bytes);
+	weir_buf_fini(&json);
 	return o;
 }
 

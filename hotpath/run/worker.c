@@ -93,11 +93,16 @@ static enum weir_err state_fill(struct weir_worker *w, struct weir_diag **dg)
 	for (uint32_t s = 0; s < pl->stage_count; s++)
 		most = pl->stages[s].column_count > most ? pl->stages[s].column_count : most;
 	st->send_cols = weir_xcalloc(most + 1, sizeof *st->send_cols);
+	static const struct weir_format_options as_json = {.kind = WEIR_FORMAT_JSON};
+	st->exchange_encoder = weir_xcalloc(pl->scan_count + 1, sizeof *st->exchange_encoder);
+	for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++)
+		if (pl->scans[s].repartition >= 0)
+			err = weir_encoder_create(&st->exchange_encoder[s], &as_json, pl->scans[s].value_fields,
+						  pl->scans[s].value_count, dg);
 	st->late_encoder = weir_xcalloc(pl->stage_count + 1, sizeof *st->late_encoder);
 	st->late_fields = weir_xcalloc(pl->stage_count + 1, sizeof *st->late_fields);
 	for (uint32_t s = 0; s < pl->stage_count && err == WEIR_OK; s++) {
 		const struct weir_plan_stage *ps = &pl->stages[s];
-		static const struct weir_format_options json = {.kind = WEIR_FORMAT_JSON};
 		if (!st->has_stage_branch[s])
 			continue;
 		st->late_fields[s] = weir_xcalloc(ps->column_count + 1, sizeof **st->late_fields);
@@ -105,7 +110,7 @@ static enum weir_err state_fill(struct weir_worker *w, struct weir_diag **dg)
 			st->late_fields[s][c].name = ps->column_names[c];
 			st->late_fields[s][c].type = ps->column_types[c];
 		}
-		err = weir_encoder_create(&st->late_encoder[s], &json, st->late_fields[s], ps->column_count, dg);
+		err = weir_encoder_create(&st->late_encoder[s], &as_json, st->late_fields[s], ps->column_count, dg);
 	}
 	for (uint32_t s = 0; s < pl->stage_count && err == WEIR_OK; s++)
 		if (st->has_stage_branch[s])
@@ -220,6 +225,10 @@ void weir_worker_destroy(struct weir_worker *w)
 			st->late_encoder[s]->destroy(st->late_encoder[s]);
 		free(st->late_fields[s]);
 	}
+	for (uint32_t s = 0; st->exchange_encoder && s < pl->scan_count; s++)
+		if (st->exchange_encoder[s])
+			st->exchange_encoder[s]->destroy(st->exchange_encoder[s]);
+	free(st->exchange_encoder);
 	free(st->late_encoder);
 	free(st->late_fields);
 	free(st->send_cols);
@@ -383,13 +392,27 @@ static void put_header(struct weir_buf *b, const char *name, const char *value)
 	weir_buf_puts(b, value);
 }
 
-/* The original record with weir's headers behind its own, as one chunk of `output`. Cold: bad and late records are few.
- */
-static void put_original(struct weir_worker *w, struct weir_bundle *b, const struct weir_input *in, uint32_t row,
-			 uint32_t output, uint32_t stage, uint32_t slot, const char *reason, const char *detail,
-			 const char *stage_name)
+bool weir_worker_exchanged(struct weir_worker *w, const struct weir_fragment *fr, uint32_t row, struct weir_buf *json,
+			   struct weir_record *out)
 {
-	const struct weir_record *r = &in->records[row];
+	struct weir_encoder *en = w->st->exchange_encoder[fr->scan];
+	const struct weir_record *r = &fr->input->records[row];
+	if (!en)
+		return false;
+	en->encode(en, fr->cols, row, json);
+	*out = (struct weir_record){.value = json->data,
+				    .value_bytes = (uint32_t)json->bytes,
+				    .timestamp = fr->unwrapped[row].timestamp,
+				    .offset = r->offset};
+	return true;
+}
+
+/* The original record r with weir's headers behind its own, as one chunk of `output`; order: among those of one batch.
+ * Cold: bad and late records are few. */
+static void put_original(struct weir_worker *w, struct weir_bundle *b, const struct weir_input *in,
+			 const struct weir_record *r, uint32_t order, uint32_t output, uint32_t stage, uint32_t slot,
+			 const char *reason, const char *detail, const char *stage_name)
+{
 	struct weir_buf h = {0};
 	char number[32];
 	weir_buf_put(&h, r->headers, r->headers_bytes);
@@ -407,7 +430,7 @@ static void put_original(struct weir_worker *w, struct weir_bundle *b, const str
 	c->stage = stage;
 	c->slot = slot;
 	c->seq = in->seq;
-	c->branch = row;
+	c->branch = order;
 	c->results = 1;
 	weir_result_put(&b->results, (struct weir_slice){r->key, r->key_bytes},
 			(struct weir_slice){r->value, r->value_bytes}, (struct weir_slice){h.data, h.bytes},
@@ -457,6 +480,21 @@ static void put_detail(char *to, const struct weir_plan_scan *sc, const struct w
 		snprintf(to + n, DETAIL_BYTES - n, " at byte %u", e->at);
 }
 
+/* put_original for a record of the batch that lies before us. A repartition topic's row that could be decoded is JSON
+ * of its columns: its bytes are weir's own. */
+static void put_record(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr, uint32_t row,
+		       bool decoded, uint32_t output, uint32_t stage, uint32_t slot, const char *reason,
+		       const char *detail, const char *stage_name)
+{
+	struct weir_buf json = {0};
+	struct weir_record readable;
+	const struct weir_record *r = &fr->input->records[row];
+	if (decoded && weir_worker_exchanged(w, fr, row, &json, &readable))
+		r = &readable;
+	put_original(w, b, fr->input, r, row, output, stage, slot, reason, detail, stage_name);
+	weir_buf_fini(&json);
+}
+
 /* One record may be refused by several branches, each of which counts it; log and dead letter say so once: refused has
  * a bit per record. */
 static void refuse_records(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr,
@@ -491,8 +529,8 @@ static void refuse_records(struct weir_worker *w, struct weir_bundle *b, const s
 			refusal_text(b, place, e->reason, NULL, text);
 		}
 		if (letter)
-			put_original(w, b, in, e->row, (uint32_t)policy->dead_letter, 0, fr->part,
-				     weir_reason_name(e->reason), detail[0] ? detail : NULL, stage_name);
+			put_record(w, b, fr, e->row, errors != &fr->errors, (uint32_t)policy->dead_letter, 0, fr->part,
+				   weir_reason_name(e->reason), detail[0] ? detail : NULL, stage_name);
 	}
 }
 
@@ -697,8 +735,7 @@ static void put_late_row(struct weir_worker *w, struct weir_bundle *b, const str
 void weir_worker_put_late(struct weir_worker *w, struct weir_bundle *b, const struct weir_input *in, uint32_t order,
 			  uint32_t output, uint32_t stage)
 {
-	put_original(w, b, in, 0, output, stage + 1, 0, "late", NULL, w->cf.plan->stages[stage].name);
-	b->chunks[b->chunk_count - 1].branch = order;
+	put_original(w, b, in, in->records, order, output, stage + 1, 0, "late", NULL, w->cf.plan->stages[stage].name);
 }
 
 static void count_late(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr, uint32_t stage)
@@ -709,8 +746,8 @@ static void count_late(struct weir_worker *w, struct weir_bundle *b, const struc
 	st->now->by_reason[WEIR_REASON_LATE] += st->applied.late;
 	for (uint32_t i = 0; i < st->applied.late && policy->late >= 0; i++) {
 		if (fr->input)
-			put_original(w, b, fr->input, st->applied.late_row[i], (uint32_t)policy->late, stage + 1, 0,
-				     "late", NULL, w->cf.plan->stages[stage].name);
+			put_record(w, b, fr, st->applied.late_row[i], true, (uint32_t)policy->late, stage + 1, 0,
+				   "late", NULL, w->cf.plan->stages[stage].name);
 		else
 			put_late_row(w, b, fr, st->applied.late_row[i], (uint32_t)policy->late, stage);
 	}

@@ -80,8 +80,9 @@ struct weir_worker_state {
 	bool *implausible;                      /* per scan: its warning has been given */
 	struct weir_encoder **late_encoder;     /* per stage that feeds another: its rows as JSON, for late.topic */
 	struct weir_field **late_fields;
-	const struct weir_col **send_cols; /* scratch: columns of a stage as pointers */
-	uint64_t late_count;               /* orders late records within a slot */
+	struct weir_encoder **exchange_encoder; /* per scan of a repartition topic: likewise; else NULL */
+	const struct weir_col **send_cols;      /* scratch: columns of a stage as pointers */
+	uint64_t late_count;                    /* orders late records within a slot */
 	bool last_seen;
 	uint32_t bundles_out;
 };
@@ -95,6 +96,10 @@ void weir_worker_apply_rows(struct weir_worker *w, struct weir_bundle *b, const 
 			    uint32_t count, const struct weir_clock *clock);
 struct weir_fragment *weir_worker_take_stage_fragment(struct weir_worker *w, uint32_t stage);
 void weir_worker_send_stage_fragment(struct weir_worker *w, struct weir_fragment *fr);
+/* A decoded row of a repartition topic as a record that people can read: JSON of its columns (in json, the caller's)
+ * and its event time. False: fr is of no repartition topic. */
+bool weir_worker_exchanged(struct weir_worker *w, const struct weir_fragment *fr, uint32_t row, struct weir_buf *json,
+			   struct weir_record *out);
 /* The original of a record that came too late, in->records[0]; order: among those of one batch. */
 void weir_worker_put_late(struct weir_worker *w, struct weir_bundle *b, const struct weir_input *in, uint32_t order,
 			  uint32_t output, uint32_t stage);

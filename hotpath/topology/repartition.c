@@ -9,15 +9,34 @@
  * @thread init */
 #include "hotpath/topology/plan.h"
 
+/* What column c of the exchanged rows is called where people see it (late.topic): as in the state it goes to, or as in
+ * what it is computed from. */
+static const char *column_name(const struct weir_plan *pl, const struct weir_plan_branch *br,
+			       const struct weir_plan_stage *st, uint32_t c, struct weir_mem *m)
+{
+	const struct weir_expr *e = br->exprs[c];
+	if (c < st->key_count && c < st->column_count)
+		return st->column_names[c];
+	uint32_t at = c + (br->side == 1 ? st->def.sides[0].col_count : 0);
+	if (st->def.kind == WEIR_STATE_JOIN && at < st->column_count)
+		return st->column_names[at];
+	if (e->op == WEIR_EXPR_COLUMN)
+		return br->from == WEIR_FROM_SCAN ? pl->scans[br->origin].column_names[e->column]
+						  : pl->stages[br->origin].column_names[e->column];
+	return weir_mem_printf(m, "argument%u", c - st->key_count);
+}
+
 /* The columns of the exchanged rows, as a table whose topic is the repartition topic. */
-static struct weir_table_def *make_table(const struct weir_plan_branch *br, const struct weir_plan_stage *st,
-					 const char *topic, struct weir_mem *m)
+static struct weir_table_def *make_table(const struct weir_plan *pl, const struct weir_plan_branch *br,
+					 const struct weir_plan_stage *st, const char *topic, struct weir_mem *m)
 {
 	struct weir_table_def *def = weir_mem_take(m, sizeof *def);
 	struct weir_table_column *columns = weir_mem_take(m, (br->expr_count + 1) * sizeof *columns);
 	for (uint32_t c = 0; c < br->expr_count; c++) {
-		columns[c].name = c < st->key_count ? weir_mem_printf(m, "key%u", c)
-						    : weir_mem_printf(m, "argument%u", c - st->key_count);
+		columns[c].name = column_name(pl, br, st, c, m);
+		for (uint32_t i = 0; i < c; i++)
+			if (strcmp(columns[i].name, columns[c].name) == 0)
+				columns[c].name = weir_mem_printf(m, "%s-%u", columns[c].name, c);
 		columns[c].type = br->exprs[c]->type;
 		columns[c].type.not_null = false;
 		columns[c].kind = WEIR_COLUMN_PHYSICAL;
@@ -114,7 +133,7 @@ static uint32_t exchange_by_topic(struct weir_plan *pl, uint32_t stage, const ui
 	const struct weir_plan_branch *first = &pl->branches[inputs[0]];
 	bool table = first->table, retracts = first->retracts;
 	uint32_t side = first->side;
-	struct weir_table_def *def = make_table(first, st, topic, m);
+	struct weir_table_def *def = make_table(pl, first, st, topic, m);
 	pl->sinks = longer(m, pl->sinks, pl->sink_count, sizeof *pl->sinks);
 	pl->scans = longer(m, pl->scans, pl->scan_count, sizeof *pl->scans);
 	pl->branches = longer(m, pl->branches, pl->branch_count, sizeof *pl->branches);

@@ -36,6 +36,7 @@ subject="joins on a broker"
 needs kcat jq python3
 fetch_kafka
 start_broker
+broker=$scratch/broker
 
 in=$scratch/in
 judge() { python3 tests/integration/join_check.py "$@"; }
@@ -45,7 +46,7 @@ partitions=4
 produce() {
 	local topic piece
 	for topic in "$@"; do
-		$kafka create "$scratch/broker" "$topic" $partitions >/dev/null 2>&1 || not_ok "making topic $topic"
+		$kafka create "$broker" "$topic" $partitions >/dev/null 2>&1 || not_ok "making topic $topic"
 		split -n l/6 "$in/$topic" "$in/$topic."
 	done
 	for piece in a b c d e f; do
@@ -300,7 +301,7 @@ taken_job() { # KIND-GUARANTEE: the stream of clicks is empty still
 }
 if wants tables; then
 	produce users members prices stocks
-	$kafka create "$scratch/broker" clicks $partitions >/dev/null 2>&1
+	$kafka create "$broker" clicks $partitions >/dev/null 2>&1
 	together taken_job latest-at_least_once latest-exactly_once
 	kcat -b "$b" -P -t clicks -K '|' -X topic.partitioner=murmur2_random -l "$in/clicks"
 	together table_job latest-at_least_once tables-at_least_once groups-at_least_once
@@ -354,13 +355,41 @@ topic_shared_job() {
 	come_and_go $((records / 2)) -X exchange=topic
 	topic_is "$app"
 }
+# late_job STATE: rows that come too late behind a repartition topic can be read: JSON, with the stage and the reason
+late_job() {
+	local at k
+	name="late, $1" app=late-$1
+	for k in l r; do
+		$kafka create "$broker" "$app-$k" 1 >/dev/null 2>&1
+		for at in 100000 200000; do
+			echo "x|{\"k\":\"a\",\"v\":1,\"ts\":$at}"
+		done | kcat -b "$b" -P -t "$app-$k" -K '|'
+		source_table $k "k STRING, v BIGINT" "$app-$k" ""
+	done >"$scratch/$app.sql"
+	sink_table late "k STRING, n BIGINT" "$app" k >>"$scratch/$app.sql"
+	if [ "$1" = window ]; then
+		echo "INSERT INTO late SELECT k, SUM(v) AS n FROM TABLE(TUMBLE(TABLE l, DESCRIPTOR(event_time), INTERVAL '1' SECOND))
+			GROUP BY window_start, window_end, k;"
+	else
+		echo "INSERT INTO late SELECT l.k, l.v FROM l JOIN r ON l.k = r.k AND r.event_time BETWEEN l.event_time AND l.event_time + INTERVAL '1' SECOND;"
+	fi >>"$scratch/$app.sql"
+	to_the_end "$name: runs to the bound" "$app" -X exchange=topic -X "late.topic=$app-late"
+	echo "x|{\"k\":\"b\",\"v\":7,\"ts\":1000}" | kcat -b "$b" -P -t "$app-l" -K '|'
+	to_the_end "$name: and to the next one" "$app" -X exchange=topic -X "late.topic=$app-late"
+	kcat -b "$b" -C -t "$app-late" -o beginning -e -q -f '%k|%s|%T|%h\n' >"$scratch/rows" 2>&1
+	expect "$name: one row" 0 '^1$' grep -c . "$scratch/rows"
+	expect "$name: its columns" 0 "^\|[{]\"k\":\"b\",\"v\":7[}]\|1000\|" cat "$scratch/rows"
+	expect "$name: its headers" 0 "weir-error-reason=late,weir-error-topic=$app.*-repartition,weir-error-partition=0,weir-error-offset=[0-9]+,weir-error-stage=late-" \
+		cat "$scratch/rows"
+}
 if wants topic; then
+	together late_job window join
 	wants tables || produce members
 	produce orders-by-other payments-by-other
 	produce sales-by-other
 	app=topic-odd
 	topic_sql "$app" >"$scratch/$app.sql"
-	$kafka create "$scratch/broker" "$app-paid_full-join-right-repartition" 3 >/dev/null 2>&1
+	$kafka create "$broker" "$app-paid_full-join-right-repartition" 3 >/dev/null 2>&1
 	expect "a repartition topic with another number of partitions is refused" 78 \
 		"topic $app-paid_full-join-right-repartition has 3 partitions, its application's sources have 4" \
 		timeout 60 "$weir" run "$scratch/$app.sql" -b "$b" -X exchange=topic

@@ -79,8 +79,8 @@ static void test_a_rekeyed_stage_reads_a_topic_of_its_own(void **state)
 	assert_int_equal(in->origin, rp->scan);
 	const struct weir_plan_sink *sk = &pl->sinks[rp->sink];
 	assert_int_equal(sk->key_count, 1);
-	assert_string_equal(sk->column_names[0], "key0");
-	assert_string_equal(sk->column_names[1], "argument0");
+	assert_string_equal(sk->column_names[0], "k");
+	assert_string_equal(sk->column_names[1], "v");
 	assert_int_equal(sk->value_format.kind, WEIR_FORMAT_PACKED);
 	assert_int_equal(pl->branches[rp->inputs[0]].to, WEIR_TO_SINK);
 	assert_int_equal(pl->branches[rp->inputs[0]].target, rp->sink);
