@@ -217,7 +217,10 @@ static void exchange_join(struct weir_plan *pl, uint32_t stage, const char *app,
 {
 	static const char *const names[2] = {"left", "right"};
 	struct weir_plan_stage *st = &pl->stages[stage];
-	struct key_spec all = {.count = st->key_count, .format = {.kind = WEIR_FORMAT_PACKED}}, key = all;
+	/* By a foreign key: the left table's own key stands behind it, and has no part in where a row lies. */
+	struct key_spec all = {.count = st->def.foreign != 0 ? st->def.foreign : st->key_count,
+			       .format = {.kind = WEIR_FORMAT_PACKED}},
+			key = all;
 	uint32_t *side[2], count[2], stays = 2;
 	for (uint32_t s = 0; s < 2; s++)
 		count[s] = side_inputs(pl, st, s, &side[s], m);

@@ -11,6 +11,7 @@ without any of weir's code.
     join_check.py tables DIR KEEP             prices left join stocks: every row is a pair that was, in order, and the
                                               last of a key is the one that is
     join_check.py groups DIR KEEP             members by region: the last row of a group is right
+    join_check.py located DIR KEEP            members with the area their region names: the last row of a member is right
     join_check.py totals DIR KEEP             orders and payments by customer, joined: the last row of a customer is right
 
 KEEP says what may happen to results: exact (each once), again (some more than once, none missing), missing (none more
@@ -102,11 +103,22 @@ def make(directory, seed, n):
             for i in range(n // 2):
                 key = "w-%03d" % rng.randrange(400)
                 f.write(key + "|" + ("" if rng.random() < 0.1 else json.dumps({"v": i})) + "\n")
+    with open(os.path.join(directory, "areas"), "w") as f:
+        for i in range(n // 20):
+            key = "r-%02d" % rng.randrange(70)
+            f.write(key + "|" + ("" if rng.random() < 0.2 else json.dumps({"name": "area-%d" % i})) + "\n")
     with open(os.path.join(directory, "members"), "w") as f:
         for i in range(n):
             key = "m-%04d" % rng.randrange(3000)
             value = {"region": "r-%02d" % rng.randrange(60), "points": rng.randrange(1000)}
             f.write(key + "|" + ("" if rng.random() < 0.1 else json.dumps(value)) + "\n")
+
+
+def last_rows():
+    now = {}
+    for r in rows():
+        now[r["key"]] = payload(r) if r["payload"] is not None else None
+    return now
 
 
 def rows():
@@ -223,6 +235,17 @@ def groups(directory, keep):
     for r in rows():
         v = r["payload"]
         now[r["key"]] = None if v is None else [payload(r)["members"], payload(r)["points"]]
+    return ["%s ends as %s, should be %s" % (k, now.get(k), should.get(k))
+            for k in set(now) | set(should) if now.get(k) != should.get(k) and keep != "missing"]
+
+
+def located(directory, keep):
+    areas = dict(lines(directory, "areas"))
+    should = {}
+    for key, m in dict(lines(directory, "members")).items():
+        area = areas.get(m["region"]) if m else None
+        should[key] = m and {"points": m["points"], "name": area["name"] if area else None}
+    now = last_rows()
     return ["%s ends as %s, should be %s" % (k, now.get(k), should.get(k))
             for k in set(now) | set(should) if now.get(k) != should.get(k) and keep != "missing"]
 

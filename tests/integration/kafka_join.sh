@@ -300,13 +300,13 @@ taken_job() { # KIND-GUARANTEE: the stream of clicks is empty still
 	to_the_end "stream with table, ${1#*-}: takes the table" "$1" -X "processing.guarantee=${1#*-}"
 }
 if wants tables; then
-	produce users members prices stocks
+	produce users members areas prices stocks
 	$kafka create "$broker" clicks $partitions >/dev/null 2>&1
 	together taken_job latest-at_least_once latest-exactly_once
 	kcat -b "$b" -P -t clicks -K '|' -X topic.partitioner=murmur2_random -l "$in/clicks"
-	together table_job latest-at_least_once tables-at_least_once groups-at_least_once
+	together table_job latest-at_least_once tables-at_least_once groups-at_least_once located-at_least_once
 	together alone_job crashed twin
-	together table_job latest-exactly_once tables-exactly_once groups-exactly_once
+	together table_job latest-exactly_once tables-exactly_once groups-exactly_once located-exactly_once
 fi
 # ---- exchange=topic: inputs that are keyed by something else, instances that come, go and crash ----
 # topic_sql APP: orders come keyed by customer (payments by the order they pay: they stay), sales by sale (products stay);
@@ -332,13 +332,20 @@ topic_sql() {
 	groups_sql "$1"
 	echo "CREATE TEMPORARY VIEW ordered AS SELECT customer, COUNT(*) AS n, SUM(amount) AS amount FROM orders GROUP BY customer;
 		CREATE TEMPORARY VIEW paid AS SELECT customer, COUNT(*) AS n FROM payments GROUP BY customer;"
+	located_sql "$1" | tail -n +2
 	upsert_table totals "orders BIGINT, amount BIGINT, payments BIGINT" "$1-totals" customer
 	echo "INSERT INTO totals SELECT o.customer, o.n, o.amount, p.n FROM ordered o LEFT JOIN paid p ON o.customer = p.customer;"
+}
+located_sql() {
+	upsert_table members "region STRING, points BIGINT" members member "$bounded"
+	upsert_table areas "name STRING" areas region "$bounded"
+	upsert_table located "points BIGINT, name STRING" "$1-located" member
+	echo "INSERT INTO located SELECT m.member, m.points, a.name FROM members m LEFT JOIN areas a ON m.region = a.region;"
 }
 # topic_is APP: all of them
 topic_is() {
 	streams_are "$1" exact
-	for kind in groups totals; do
+	for kind in groups totals located; do
 		settled "$1-$kind"
 		fine "$name: $kind" judge $kind "$in" exact <"$scratch/rows"
 	done
@@ -384,7 +391,7 @@ late_job() {
 }
 if wants topic; then
 	together late_job window join
-	wants tables || produce members
+	wants tables || produce members areas
 	produce orders-by-other payments-by-other
 	produce sales-by-other
 	app=topic-odd
