@@ -182,6 +182,10 @@ WEIR_API struct weir_stream *weir_over(struct weir_stream *st, const char *state
  * ("a, b"), which are read from the record's key. */
 WEIR_API struct weir_table *weir_table(struct weir_topology *tp, const char *name, const char *columns,
 				       const char *primary_key, const char *options);
+/* A table that is whole before the first record of a stream is read, and whose later changes count as soon as they are
+ * read (Kafka Streams' GlobalKTable): for weir_join_table, by any expression, and holding no time back. */
+WEIR_API struct weir_table *weir_table_global(struct weir_topology *tp, const char *name, const char *columns,
+					      const char *primary_key, const char *options);
 /* As weir_event_time: a row takes its time from `column`, a delete from its record. */
 WEIR_API struct weir_table *weir_table_event_time(struct weir_table *tb, const char *column, int64_t grace_ms);
 /* A keyed stream's aggregate without a window as a table to join with. Its key are the columns of weir_key_by. */

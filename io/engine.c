@@ -66,7 +66,7 @@ static bool follows(const struct weir_core *co)
 {
 	bool local = false;
 	for (uint32_t s = 0; s < co->plan->stage_count; s++)
-		local |= co->plan->stages[s].exchange != WEIR_EXCHANGE_DIRECT;
+		local |= weir_plan_stage_alone(&co->plan->stages[s]);
 	return co->settings.standby_replicas != 0 && co->input && co->plan->stage_count != 0 && !local;
 }
 
@@ -528,7 +528,7 @@ static enum weir_err check_alone(const struct weir_core *co, bool *all, struct w
 	*all = owned == co->plan->partition_count;
 	bool local = false;
 	for (uint32_t s = 0; s < co->plan->stage_count; s++)
-		local |= co->plan->stages[s].exchange != WEIR_EXCHANGE_DIRECT;
+		local |= weir_plan_stage_alone(&co->plan->stages[s]);
 	if (*all || !local)
 		return WEIR_OK;
 	return weir_diag_set(

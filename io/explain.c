@@ -130,7 +130,7 @@ static void text_scan(struct explain *ex, const struct weir_plan_scan *sc)
 		weir_buf_puts(out, "the record's timestamp");
 	weir_buf_puts(out, ", grace ");
 	weir_duration_put(out, sc->grace_ms);
-	weir_buf_puts(out, "\n");
+	weir_buf_puts(out, sc->is_global ? "\n    a global table: loaded before anything else is read\n" : "\n");
 }
 
 static void text_input(struct explain *ex, uint32_t branch)

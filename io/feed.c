@@ -26,6 +26,8 @@ struct partition {
 	bool peeked;
 	bool bound_told;
 	bool idle_told;
+	bool first;  /* of a global table: before all others */
+	bool loaded; /* and its end has been seen once */
 	int64_t first_ts;
 	int64_t next_offset;
 	int64_t marked_offset; /* at the last barrier */
@@ -129,6 +131,7 @@ enum weir_err weir_feed_create(struct weir_feed **out, const struct weir_feed_co
 			struct weir_stream_log *sl = cf->streams[s];
 			int64_t first, end, start = cf->start[pl->scans[s].partition_base + p];
 			pt->scan = s;
+			pt->first = fd->cf.plan->scans[s].is_global;
 			pt->number = p;
 			pt->data_us = now;
 			sl->ops->range(sl, p, &first, &end);
@@ -340,6 +343,14 @@ static bool repartition_ended(const struct weir_feed *fd, uint32_t p)
 	return !fd->cf.endless && atomic_load_explicit(&w->part_ended[p], memory_order_relaxed);
 }
 
+/* Whether a global table still has to be loaded: until its end has been seen nobody else is read. */
+static bool is_loading(struct partition *pt)
+{
+	if (pt->poll == WEIR_POLL_EMPTY || pt->poll == WEIR_POLL_BOUND)
+		pt->loaded = true;
+	return !pt->loaded;
+}
+
 /* Looks at the heads of all partitions. *out: the one whose stored batch starts earliest, UINT32_MAX if none has data.
  * Partitions newly at their bound, idle or back are told about first, one a call (fd->sending is set then). */
 static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_diag **dg)
@@ -347,6 +358,7 @@ static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_dia
 	int64_t now = fd->cf.live && fd->cf.idle_ms > 0 ? fd->cf.now_us() : 0;
 	*out = UINT32_MAX;
 	int64_t best = 0;
+	bool loading = false;
 	for (uint32_t p = 0; p < fd->part_count; p++) {
 		struct partition *pt = &fd->part[p];
 		struct weir_stream_log *sl = fd->cf.streams[pt->scan];
@@ -381,7 +393,8 @@ static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_dia
 				send_event(fd, p, WEIR_EVENT_BACK);
 				return WEIR_OK;
 			}
-			if (*out == UINT32_MAX || pt->first_ts < best) {
+			if (*out == UINT32_MAX || pt->first > fd->part[*out].first ||
+			    (pt->first == fd->part[*out].first && pt->first_ts < best)) {
 				*out = p;
 				best = pt->first_ts;
 			}
@@ -393,7 +406,11 @@ static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_dia
 			send_event(fd, p, WEIR_EVENT_IDLE);
 			return WEIR_OK;
 		}
+		if (WEIR_UNLIKELY(pt->first))
+			loading |= is_loading(pt);
 	}
+	if (WEIR_UNLIKELY(loading) && *out != UINT32_MAX && !fd->part[*out].first)
+		*out = UINT32_MAX;
 	return WEIR_OK;
 }
 

@@ -133,6 +133,8 @@ static int64_t fold(const struct weir_times *tm, uint32_t stage, uint32_t slot, 
 			}
 			continue;
 		}
+		if (br->global)
+			continue;
 		const struct weir_plan_scan *sc = &pl->scans[br->origin];
 		uint32_t from = sc->partition_base, to = from + sc->partition_count;
 		if (st->exchange == WEIR_EXCHANGE_DIRECT) {
@@ -177,6 +179,8 @@ static int64_t largest(const struct weir_times *tm, uint32_t stage, uint32_t slo
 				high = weir_max_i64(high, up->time[k]);
 			continue;
 		}
+		if (br->global)
+			continue;
 		const struct weir_plan_scan *sc = &pl->scans[br->origin];
 		bool direct = st->exchange == WEIR_EXCHANGE_DIRECT;
 		for (uint32_t p = direct ? slot : 0; p < (direct ? slot + 1 : sc->partition_count); p++)
@@ -213,7 +217,7 @@ void weir_times_advance(struct weir_times *tm, uint32_t scan, uint32_t part, int
 		tm->part[part] = time_max;
 	for (uint32_t i = 0; i < pl->scans[scan].branch_count; i++) {
 		const struct weir_plan_branch *br = &pl->branches[pl->scans[scan].branches[i]];
-		if (br->to == WEIR_TO_STAGE)
+		if (br->to == WEIR_TO_STAGE && !br->global)
 			refresh_slot(tm, br->target, part - pl->scans[scan].partition_base);
 	}
 }
@@ -341,6 +345,8 @@ bool weir_times_slot_out(const struct weir_times *tm, uint32_t stage, uint32_t s
 	}
 	bool out = true;
 	for (uint32_t i = 0; i < st->input_count; i++) {
+		if (pl->branches[st->inputs[i]].global)
+			continue;
 		uint32_t p = pl->scans[pl->branches[st->inputs[i]].origin].partition_base + slot;
 		out &= tm->out[p];
 		*bound &= tm->bound[p];

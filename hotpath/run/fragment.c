@@ -522,7 +522,7 @@ uint32_t weir_fragment_run(struct weir_fragment *fr, const struct weir_fragment_
 		reject_null_keys(fb, st, errors);
 	weir_key_encode(fb->out, st->def.key_types, st->key_count, &fb->sel, &fr->scratch, k);
 	if (st->exchange == WEIR_EXCHANGE_DIRECT) {
-		uint16_t slot = (uint16_t)(fr->input->partition);
+		uint16_t slot = br->global ? 0 : (uint16_t)(fr->input->partition); /* global: all of them */
 		for (uint32_t r = 0; r < fb->sel.count; r++)
 			k->slot[fb->sel.row[r]] = slot;
 	} else if (st->def.shared || st->def.foreign != 0) {

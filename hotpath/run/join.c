@@ -85,6 +85,7 @@ enum weir_err weir_join_create(struct weir_join **out, struct weir_worker *w, ui
 	make_lanes(jn, pl);
 	jn->task_before = weir_xcalloc(jn->ps->slot_count + 1, sizeof *jn->task_before);
 	jn->slot_start = weir_xcalloc(jn->ps->slot_count + 2, sizeof *jn->slot_start);
+	jn->first = weir_xcalloc(jn->ps->slot_count + 1, sizeof *jn->first);
 	jn->memory = weir_xcalloc(jn->ps->slot_count + 1, sizeof *jn->memory);
 	jn->pass = weir_xcalloc(jn->lane_count + 1, sizeof *jn->pass);
 	jn->slot_rows = weir_xcalloc(jn->ps->slot_count + 1, sizeof *jn->slot_rows);
@@ -119,6 +120,9 @@ void weir_join_destroy(struct weir_join *jn)
 	weir_join_blocks_free(jn->blocks);
 	weir_join_blocks_free(jn->free_blocks);
 	weir_join_blocks_free(jn->large);
+	for (uint32_t k = 0; k < jn->ps->slot_count; k++)
+		weir_buf_fini(&jn->first[k]);
+	free(jn->first);
 	free(jn->memory);
 	free(jn->pass);
 	free(jn->slot_rows);
@@ -702,6 +706,14 @@ static bool run_final(struct weir_join *jn, struct weir_bundle *b, struct weir_s
 	return true;
 }
 
+/* What has come of a global table since the last order point: nothing is written for it. */
+static void apply_first(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl)
+{
+	const struct held *const *h = (const struct held *const *)(const void *)jn->first[sl->number].data;
+	for (uint32_t i = 0; i < jn->first[sl->number].bytes / sizeof *h; i++)
+		(void)apply_table(jn, b, sl, h[i]);
+}
+
 bool weir_join_run(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, bool close_all, int64_t *end_max)
 {
 	struct weir_slot *sl = jn->w->slots[jn->stage][slot];
@@ -712,6 +724,7 @@ bool weir_join_run(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, b
 		jn->at = jn->slot_start[slot];
 		jn->end = jn->slot_start[slot + 1];
 		jn->current = NULL;
+		apply_first(jn, b, sl);
 	}
 	if (jn->phase == PHASE_ROWS) {
 		if (!run_rows(jn, b, sl))

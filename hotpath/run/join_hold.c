@@ -138,7 +138,7 @@ static bool wants_original(const struct weir_join *jn, const struct weir_fragmen
 	return jn->def->within && jn->w->cf.policies[fr->input ? fr->scan : 0].late >= 0;
 }
 
-static struct held *hold_row(struct weir_join *jn, const struct holding *hg, uint32_t row)
+static struct held *hold_row(struct weir_join *jn, const struct holding *hg, uint32_t row, uint32_t slot)
 {
 	const struct weir_keyed *keyed = hg->keyed;
 	bool deletes = keyed->deletes && keyed->deletes[row];
@@ -149,7 +149,7 @@ static struct held *hold_row(struct weir_join *jn, const struct holding *hg, uin
 		row_bytes = hg->fixed ? weir_row_bytes_plain(keyed->cols, hg->col_count, row, hg->fixed)
 				      : weir_row_bytes(keyed->cols, hg->col_count, row);
 	size_t bytes = weir_align_up(sizeof(struct held) + key_bytes + row_bytes, 8);
-	struct held *h = hold_take(jn, keyed->slot[row], bytes);
+	struct held *h = hold_take(jn, slot, bytes);
 	uint8_t *key = (uint8_t *)(h + 1);
 	weir_store_le64((uint8_t *)h + bytes - 8, 0);
 	h->r = (struct weir_join_row){.hash = keyed->hash[row],
@@ -182,7 +182,7 @@ static void hold_all(struct weir_join *jn, const struct holding *hg, struct lane
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t row = rows[i], slot = hg->keyed->slot[row];
 		high = weir_max_i64(high, time[row]);
-		it[i] = (struct item){high, hold_row(jn, hg, row), hg->lane, slot};
+		it[i] = (struct item){high, hold_row(jn, hg, row, slot), hg->lane, slot};
 		jn->slot_rows[slot]++;
 	}
 	ln->items.bytes += count * sizeof *it;
@@ -208,11 +208,27 @@ static void hold_some(struct weir_join *jn, const struct holding *hg, struct lan
 		struct item it = {ln->high, NULL, hg->lane, 0};
 		if (mine) {
 			it.slot = hg->keyed->slot[row];
-			it.h = hold_row(jn, hg, row);
+			it.h = hold_row(jn, hg, row, it.slot);
 			jn->slot_rows[it.slot]++;
 		}
 		weir_buf_put(&ln->items, &it, sizeof it);
 	}
+}
+
+/* Rows of a global table: they come first in the order point, and move no time. broadcast: into every own slot. */
+static void hold_global(struct weir_join *jn, const struct holding *hg, const uint16_t *rows, uint32_t count)
+{
+	const struct weir_sel *all = &hg->fb->sel;
+	for (uint32_t i = 0; i < count && !jn->ps->broadcast; i++) {
+		uint32_t slot = hg->keyed->slot[rows[i]];
+		const struct held *h = hold_row(jn, hg, rows[i], slot);
+		weir_buf_put(&jn->first[slot], &h, sizeof h);
+	}
+	for (uint32_t k = 0; k < jn->ps->slot_count && jn->ps->broadcast; k++)
+		for (uint32_t i = 0; i < all->count && jn->w->slots[jn->stage][k]; i++) {
+			const struct held *h = hold_row(jn, hg, all->row[i], k);
+			weir_buf_put(&jn->first[k], &h, sizeof h);
+		}
 }
 
 /* Cost: about 2 ns for each row of the fragment that another worker owns, and 20 for an own one. */
@@ -238,7 +254,9 @@ void weir_join_hold(struct weir_join *jn, const struct weir_fragment *fr, const 
 	hg.fixed = weir_row_fixed(keyed->cols, hg.col_count);
 	for (uint32_t k = 0; k < hg.key_count; k++)
 		hg.null_keys |= fb->out[k]->has_null;
-	if (!skip && count == all)
+	if (jn->w->cf.plan->branches[fb->branch].global)
+		hold_global(jn, &hg, rows, count);
+	else if (!skip && count == all)
 		hold_all(jn, &hg, &jn->lanes[hg.lane], rows, count);
 	else
 		hold_some(jn, &hg, &jn->lanes[hg.lane], rows, count, all, skip);
@@ -469,6 +487,8 @@ void weir_join_merge(struct weir_join *jn)
 		uint32_t lanes = 0;
 		for (uint32_t i = 0; i < jn->lane_count; i++) {
 			const struct weir_plan_branch *br = &jn->w->cf.plan->branches[jn->lanes[i].branch];
+			if (br->global)
+				continue;
 			if (weir_join_is_direct(jn) &&
 			    jn->lanes[i].from - jn->w->cf.plan->scans[br->origin].partition_base != g)
 				continue;
@@ -497,6 +517,8 @@ void weir_join_reset(struct weir_join *jn)
 		jn->free_blocks = bl;
 		jn->free_count++;
 	}
+	for (uint32_t k = 0; k < jn->ps->slot_count; k++)
+		jn->first[k].bytes = 0;
 	for (uint32_t i = 0; i < jn->lane_count; i++)
 		jn->lanes[i].items.bytes = 0;
 }

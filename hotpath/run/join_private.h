@@ -86,6 +86,7 @@ struct weir_join {
 	struct lane *lanes;  /* tables first: equal times go in this order */
 	uint32_t lane_count;
 	int64_t *task_before;       /* by slot (direct) or one for all: when holding began */
+	struct weir_buf *first;     /* by slot: struct held *, rows of a global table */
 	struct hold_memory *memory; /* by slot */
 	struct block *blocks, *free_blocks, *large;
 	uint32_t free_count;

@@ -832,7 +832,7 @@ static void apply_scan_fragment(struct weir_worker *w, struct weir_bundle *b, co
 		const struct weir_fragment_branch *fb = &fr->branches[i];
 		uint32_t count = fb->start[w->cf.id + 1] - fb->start[w->cf.id];
 		struct weir_join *jn = w->st->joins[w->cf.plan->branches[fb->branch].target];
-		if (jn && !guard) {
+		if (jn && (!guard || w->cf.plan->branches[fb->branch].global)) {
 			weir_join_hold(jn, fr, fb, &fb->keyed, fb->rows + fb->start[w->cf.id], count, NULL);
 			continue;
 		}

@@ -739,6 +739,15 @@ struct weir_table *weir_table(struct weir_topology *tp, const char *name, const 
 	return table_of(err == WEIR_OK ? st : failed(&c, st));
 }
 
+struct weir_table *weir_table_global(struct weir_topology *tp, const char *name, const char *columns,
+				     const char *primary_key, const char *options)
+{
+	struct weir_table *tb = weir_table(tp, name, columns, primary_key, options);
+	if (!is_broken(tb->st))
+		tb->st->def->options.global = true;
+	return tb;
+}
+
 struct weir_table *weir_table_event_time(struct weir_table *tb, const char *column, int64_t grace_ms)
 {
 	return table_of(weir_event_time(tb->st, column, grace_ms));

@@ -245,6 +245,10 @@ struct weir_node *weir_build_source(struct weir_topology *tp, const struct weir_
 		weir_topology_fail(tp, dg);
 		return broken(tp, NULL);
 	}
+	if (def->options.global && !weir_table_is_keyed(def)) {
+		FAIL(tp, "table '%s': global = true needs a PRIMARY KEY: a global table is a table", def->name);
+		return broken(tp, NULL);
+	}
 	struct weir_node *n =
 		add_node(tp, WEIR_NODE_SOURCE, unique_name(tp, def->name, false), NULL, 0, def->column_count);
 	for (uint32_t i = 0; i < def->column_count; i++) {

@@ -76,6 +76,7 @@ static const struct option_def defs[] = {
 	{"value.format", TOPICS, OPT_TEXT, SIZE_MAX, NULL, 0, 0},
 	{"key.format", TOPICS, OPT_TEXT, SIZE_MAX, NULL, 0, 0},
 	{"key.fields", RECORDED | KAFKA, OPT_KEYS, AT(key_fields), NULL, 0, 0},
+	{"global", TOPICS, OPT_BOOL, AT(global), NULL, 0, 0},
 	{"key.fields-prefix", TOPICS, OPT_ANY, AT(key_fields_prefix), NULL, 0, 0},
 	{"value.fields-include", TOPICS, OPT_WORD, SIZE_MAX, "ALL|EXCEPT_KEY", 0, 0},
 	{"scan.startup.mode", RECORDED, OPT_WORD, AT(scan_startup_mode),

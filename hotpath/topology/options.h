@@ -42,6 +42,7 @@ struct weir_table_options {
 	bool has_key_format;
 	const char *key_fields; /* names separated by ';' */
 	const char *key_fields_prefix;
+	bool global; /* a table that is loaded before anything else is read, and whose time holds nothing back */
 	bool value_except_key; /* value.fields-include = EXCEPT_KEY */
 	const char *scan_startup_mode;
 	const char *scan_startup_timestamp;

@@ -95,6 +95,7 @@ static enum weir_err scan_of(struct weir_planner *p, const struct weir_node *nod
 	sb->scan.name = def->name;
 	sb->scan.grace_ms = def->grace_ms;
 	sb->scan.is_table = weir_table_is_keyed(def);
+	sb->scan.is_global = def->options.global;
 	sb->scan.repartition = -1;
 	sb->used = weir_mem_take(p->m, def->column_count ? def->column_count : 1);
 	sb->def_exprs = weir_mem_take(p->m, (def->column_count + 1) * sizeof *sb->def_exprs);
@@ -175,6 +176,10 @@ static enum weir_err branch_from(struct weir_planner *p, const struct weir_plan_
 		      (into == WEIR_STATE_TABLE || into == WEIR_STATE_OVER || (into == WEIR_STATE_JOIN && !ld->table));
 	bool join = from == WEIR_FROM_STAGE && p->stages[origin].stage.def.kind == WEIR_STATE_JOIN;
 	bool retracts = wants_retractions(p, ld);
+	/* Beside a stream, taken as it stands. */
+	const struct weir_state_def *def = ld->to == WEIR_TO_STAGE ? &p->stages[ld->target].stage.def : NULL;
+	bool global = from == WEIR_FROM_SCAN && p->scans[origin].scan.is_global && ld->table &&
+		      into == WEIR_STATE_JOIN && !def->versioned && !(def->sides[0].table && def->sides[1].table);
 	struct weir_plan_load numbered = *ld;
 	if (retracts && p->stages[ld->target].stage.def.foreign != 0) {
 		weir_planner_number(p, origin, &numbered);
@@ -191,6 +196,7 @@ static enum weir_err branch_from(struct weir_planner *p, const struct weir_plan_
 					     .time = join && ld->to == WEIR_TO_STAGE ? ld->time : NULL,
 					     .side = ld->side,
 					     .retracts = retracts,
+					     .global = global,
 					     .table = ld->table,
 					     .rekeys = ld->rekeys,
 					     .reject_null_value = valued});
@@ -814,6 +820,13 @@ static enum weir_err finish(struct weir_planner *p, struct weir_plan **out)
 		name_inputs_of(p, pl, &pl->stages[i]);
 	pl->force_local = p->settings->exchange == WEIR_PLAN_EXCHANGE_LOCAL;
 	*out = pl;
+	for (uint32_t i = 0; i < pl->stage_count && p->settings->exchange == WEIR_PLAN_EXCHANGE_TOPIC; i++)
+		if (pl->stages[i].def.foreign != 0)
+			return weir_diag_set(
+				p->dg, WEIR_E_PLAN,
+				"not supported yet: state %s, a join by a foreign key, through repartition "
+				"topics; leave exchange at auto",
+				pl->stages[i].name);
 	if (p->settings->exchange == WEIR_PLAN_EXCHANGE_TOPIC)
 		weir_plan_repartition(pl, p->settings->app, p->m);
 	return WEIR_OK;

@@ -59,8 +59,9 @@ struct weir_plan_scan {
 	const struct weir_expr *time; /* over those columns; NULL: the record's timestamp */
 	bool allow_negative_time;
 	bool reject_null_value; /* some branch needs a value (plain GROUP BY, a join) */
-	bool is_table; /* has a PRIMARY KEY: its columns come from the record's key, a null value deletes and has the
-			  record's own timestamp */
+	bool is_table;  /* has a PRIMARY KEY: its columns come from the record's key, a null value deletes and has the
+			   record's own timestamp */
+	bool is_global; /* read before other scans until its end is reached, and whenever it has more */
 	int32_t repartition; /* reads this repartition topic; -1: an ordinary source */
 	int64_t grace_ms;
 	uint32_t branch_count;
@@ -87,6 +88,9 @@ struct weir_plan_stage {
 	const char *const *column_names;
 	const struct weir_type *column_types;
 	bool reject_null_key;
+	/* JOIN with a global table whose other side stays where it is: a slot for each of its partitions, and each has
+	 * the whole table. Direct, but all partitions of the table must be here. */
+	bool broadcast;
 	bool retracts; /* JOIN of tables: hands on what a row was, to be taken out, and what it is now */
 	const struct weir_expr *residual; /* JOIN: what else a match needs, over the stage's columns; NULL: nothing */
 	int64_t hold_ms;                  /* stage time = task time - hold_ms (design.md section 3) */
@@ -148,11 +152,12 @@ struct weir_plan_branch {
 	const struct weir_expr *filter; /* NULL: all rows */
 	uint32_t expr_count; /* TO_STAGE: keys, then aggregate arguments or columns; TO_SINK: the sink's columns */
 	const struct weir_expr *const *exprs;
-	bool reject_null_value;       /* a null value on a stream into a plain GROUP BY or a join */
-	uint32_t side;                /* into a JOIN: which one */
-	bool retracts;                /* rows come and go: the stage's op says which */
-	bool rekeys;                  /* its rows go through an exchange, whatever their key */
-	bool table;                   /* into a table (ROWS, a side of a JOIN): what the filter drops is deleted */
+	bool reject_null_value; /* a null value on a stream into a plain GROUP BY or a join */
+	uint32_t side;          /* into a JOIN: which one */
+	bool retracts;          /* rows come and go: the stage's op says which */
+	bool rekeys;            /* its rows go through an exchange, whatever their key */
+	bool global;            /* into a join, from a global table: its rows come first, its time does not count */
+	bool table;             /* into a table (ROWS, a side of a JOIN): what the filter drops is deleted */
 	const struct weir_expr *time; /* from a JOIN into a stage: event time of the rows; NULL: their own timestamp */
 };
 
@@ -209,6 +214,11 @@ WEIR_MUST_CHECK enum weir_err weir_plan_bind(struct weir_plan *pl, const uint32_
 WEIR_INLINE bool weir_plan_stage_streams(const struct weir_plan_stage *st)
 {
 	return st->def.changes || st->def.kind == WEIR_STATE_JOIN || st->def.kind == WEIR_STATE_OVER;
+}
+/* Whether a stage needs all partitions of its sources in one process. */
+WEIR_INLINE bool weir_plan_stage_alone(const struct weir_plan_stage *st)
+{
+	return st->exchange != WEIR_EXCHANGE_DIRECT || st->broadcast;
 }
 /* Partition i of changelog of stage: how many, and where a slot lives. */
 uint32_t weir_plan_changelog_partitions(const struct weir_plan *pl, const struct weir_plan_stage *st);

@@ -93,6 +93,25 @@ static bool behind_topic(const struct weir_plan *pl, const struct weir_plan_stag
 	return any;
 }
 
+/* The first input that is not a global table, if every such input comes from a scan: its rows can stay where they are,
+ * since each slot has the whole table. NULL: no global table, or not so. */
+static const struct weir_plan_branch *beside_global(const struct weir_plan *pl, const struct weir_plan_stage *st)
+{
+	const struct weir_plan_branch *first = NULL;
+	bool any = false;
+	for (uint32_t i = 0; i < st->input_count; i++) {
+		const struct weir_plan_branch *br = &pl->branches[st->inputs[i]];
+		any |= br->global;
+		if (br->global)
+			continue;
+		if (br->from != WEIR_FROM_SCAN || br->rekeys)
+			return NULL;
+		if (first == NULL)
+			first = br;
+	}
+	return any ? first : NULL;
+}
+
 bool weir_plan_source_key(const struct weir_plan *pl, const struct weir_plan_branch *br, uint32_t key_count,
 			  struct weir_plan_source_key *out)
 {
@@ -107,7 +126,7 @@ bool weir_plan_source_key(const struct weir_plan *pl, const struct weir_plan_bra
 bool weir_plan_keyed_alike(const struct weir_plan *pl, const struct weir_plan_stage *st, const char **why)
 {
 	uint32_t first[64], first_count = 0;
-	if (behind_topic(pl, st))
+	if (behind_topic(pl, st) || beside_global(pl, st) != NULL)
 		return true;
 	if (st->def.shared) {
 		*why = "sessions span keys";
@@ -153,16 +172,25 @@ static void bind_exchange(struct weir_plan *pl, struct weir_plan_stage *st)
 	}
 	if (!weir_plan_keyed_alike(pl, st, &st->exchange_why))
 		return;
-	const struct weir_plan_scan *sc0 = &pl->scans[pl->branches[st->inputs[0]].origin];
-	for (uint32_t i = 1; i < st->input_count; i++) {
+	const struct weir_plan_branch *beside = beside_global(pl, st);
+	const struct weir_plan_scan *sc0 =
+		&pl->scans[beside != NULL ? beside->origin : pl->branches[st->inputs[0]].origin];
+	for (uint32_t i = 0; i < st->input_count; i++) {
 		const struct weir_plan_scan *sc = &pl->scans[pl->branches[st->inputs[i]].origin];
-		if (sc->partition_count == sc0->partition_count)
+		if (sc->partition_count == sc0->partition_count ||
+		    (beside != NULL && pl->branches[st->inputs[i]].global))
 			continue;
 		st->exchange_why = weir_mem_printf(pl->mem, "%s has %u partitions, %s has %u", sc0->name,
 						   sc0->partition_count, sc->name, sc->partition_count);
 		return;
 	}
 	st->exchange = WEIR_EXCHANGE_DIRECT;
+	st->slot_count = sc0->partition_count;
+	st->broadcast = beside != NULL;
+	if (st->broadcast) {
+		st->exchange_why = "rows stay where they are: each slot has the whole global table";
+		return;
+	}
 	st->exchange_why = behind_topic(pl, st) ? "behind a repartition topic" : "grouped by the source's own key";
 }
 
@@ -196,7 +224,8 @@ enum weir_err weir_plan_bind(struct weir_plan *pl, const uint32_t *scan_partitio
 		struct weir_plan_stage *st = &pl->stages[s];
 		bind_exchange(pl, st);
 		if (st->exchange == WEIR_EXCHANGE_DIRECT) {
-			st->slot_count = pl->scans[pl->branches[st->inputs[0]].origin].partition_count;
+			if (st->broadcast)
+				pl->route_direct = false;
 			continue;
 		}
 		st->slot_count = slots;

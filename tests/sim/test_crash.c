@@ -79,6 +79,7 @@ enum job_kind {
 	JOB_STATELESS,
 	JOB_TABLE_READ,
 	JOB_JOIN_TABLE,
+	JOB_JOIN_GLOBAL,
 	JOB_JOIN_AS_OF,
 	JOB_JOIN_TABLES,
 	JOB_JOIN_FOREIGN,
@@ -96,29 +97,18 @@ enum job_kind {
 	JOB_COUNT
 };
 
-static const char *const job_name[] = {"tumble",
-				       "hop",
-				       "session",
-				       "tumble changes",
-				       "session changes",
-				       "table",
-				       "two stages",
-				       "stateless",
-				       "table read",
-				       "join table",
-				       "join as of",
-				       "join tables",
-				       "join foreign",
-				       "foreign groups",
-				       "table groups",
-				       "join within",
-				       "left join within",
-				       "full join within",
-				       "join, then window",
-				       "join windows",
-				       "full join of hops",
-				       "over lag",
-				       "over time",
+static const char *const job_name[] = {"tumble",           "hop",
+				       "session",          "tumble changes",
+				       "session changes",  "table",
+				       "two stages",       "stateless",
+				       "table read",       "join table",
+				       "join global",      "join as of",
+				       "join tables",      "join foreign",
+				       "foreign groups",   "table groups",
+				       "join within",      "left join within",
+				       "full join within", "join, then window",
+				       "join windows",     "full join of hops",
+				       "over lag",         "over time",
 				       "over, then window"};
 
 /* Rows of a table in topic "rows": few keys, some deleted, in the time of the input. */
@@ -192,12 +182,12 @@ static struct weir_stream *make_join(struct weir_topology *tp, enum job_kind kin
 				   "COALESCE(w, 0) < 800");
 	}
 	if (kind <= JOB_JOIN_AS_OF) {
-		struct weir_table *tb =
-			weir_table(tp, "rows", "k STRING, name STRING, w BIGINT, ts TIMESTAMP_LTZ(3)", "k", options);
+		struct weir_table *tb = (kind == JOB_JOIN_GLOBAL ? weir_table_global : weir_table)(
+			tp, "rows", "k STRING, name STRING, w BIGINT, ts TIMESTAMP_LTZ(3)", "k", options);
 		tb = weir_table_event_time(tb, "ts", 10);
 		if (kind == JOB_TABLE_READ)
 			return weir_filter(weir_select(weir_to_stream(tb), "k, name, w"), "w > 200");
-		struct weir_stream *st = (kind == JOB_JOIN_TABLE ? weir_join_table : weir_join_table_as_of)(
+		struct weir_stream *st = (kind == JOB_JOIN_AS_OF ? weir_join_table_as_of : weir_join_table)(
 			source(tp, "src", direct, in, "in"), tb, "j", "k", WEIR_JOIN_LEFT);
 		return weir_select(st, "l.k AS k, v, name, w, s");
 	}

@@ -11,6 +11,7 @@ import java.util.Set;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.kstream.GlobalKTable;
 import org.apache.kafka.streams.kstream.JoinWindows;
 import org.apache.kafka.streams.kstream.Joined;
 import org.apache.kafka.streams.kstream.KStream;
@@ -21,7 +22,7 @@ import org.apache.kafka.streams.kstream.StreamJoined;
 import org.apache.kafka.streams.kstream.ValueJoiner;
 
 final class JoinCase extends Case {
-	enum Kind { INNER, LEFT, RIGHT, FULL, TABLE_INNER, TABLE_LEFT, TABLES_INNER, TABLES_LEFT, TABLES_RIGHT, TABLES_FULL, TABLES_FOREIGN_INNER, TABLES_FOREIGN_LEFT }
+	enum Kind { INNER, LEFT, RIGHT, FULL, TABLE_INNER, TABLE_LEFT, TABLE_GLOBAL_INNER, TABLE_GLOBAL_LEFT, TABLES_INNER, TABLES_LEFT, TABLES_RIGHT, TABLES_FULL, TABLES_FOREIGN_INNER, TABLES_FOREIGN_LEFT }
 
 	/** The key of records that close all windows at the end. */
 	private static final String CLOSER = "zz";
@@ -64,6 +65,15 @@ final class JoinCase extends Case {
 		return kind.name().contains("FOREIGN");
 	}
 
+	private boolean global() {
+		return kind.name().contains("GLOBAL");
+	}
+
+	/** The left side has a column g that refers to the right one's key. */
+	private boolean refers() {
+		return foreign() || global();
+	}
+
 	/** weir says what is left at the end of an order point. */
 	@Override
 	boolean fewer() {
@@ -93,7 +103,7 @@ final class JoinCase extends Case {
 			r.topic = topic;
 			r.k = chance(5) ? null : chance(3) ? "" : "" + (char) ('a' + rnd.nextInt(keys));
 			r.row = !chance(tables() ? 30 : topic.equals("changes") ? 20 : 5);
-			r.g = foreign() && topic.equals(left) && !chance(10) ? "" + (char) ('a' + rnd.nextInt(keys)) : null;
+			r.g = refers() && topic.equals(left) && !chance(10) ? "" + (char) ('a' + rnd.nextInt(keys)) : null;
 			time += unit * rnd.nextLong(step + 1) + (chance(4) ? unit * 60 : 0);
 			r.ts = Math.max(start, time - unit * rnd.nextLong(disorder + 1));
 			out.add(r);
@@ -165,7 +175,7 @@ final class JoinCase extends Case {
 		int i = 0, j = 0;
 		while (i < l.size() || j < r.size()) {
 			boolean takeLeft = j == r.size();
-			if (i < l.size() && j < r.size()) {
+			if (!global() && i < l.size() && j < r.size()) { /* a global table is read first */
 				long a = single ? l.get(i).ts : Math.max(leftTime, l.get(i).ts), b = single ? r.get(j).ts : Math.max(rightTime, r.get(j).ts);
 				takeLeft = a < b || (a == b && (!table() || tables() || single));
 			}
@@ -188,18 +198,19 @@ final class JoinCase extends Case {
 		StringBuilder q = new StringBuilder();
 		for (boolean l : new boolean[]{true, false}) {
 			boolean keyed = tables() || (table() && !l);
-			q.append("CREATE TABLE " + (l ? "l" : "r") + " (k STRING, v BIGINT, " + (l && foreign() ? "g STRING, " : "") + time + (tables() ? "" : mark) + (keyed ? key : "") + ")\n");
-			q.append(String.format(keyed ? with.replace(fields, "") : with, l ? left : right));
+			q.append("CREATE TABLE " + (l ? "l" : "r") + " (k STRING, v BIGINT, " + (l && refers() ? "g STRING, " : "") + time + (tables() ? "" : mark) + (keyed ? key : "") + ")\n");
+			String with2 = keyed ? with.replace(fields, "") : with;
+			q.append(String.format(global() && !l ? with2.replace(");", ", 'global' = 'true');") : with2, l ? left : right));
 		}
 		q.append("CREATE TABLE result (k STRING, l BIGINT, r BIGINT" + (tables() ? key : "") + ")\nWITH ('connector' = 'recorded', 'path' = 'out', 'topic' = 'result',"
 			+ " 'value.format' = 'json', 'key.format' = 'raw', " + (tables() ? "" : fields) + "'value.fields-include' = 'EXCEPT_KEY');\n");
 		q.append("INSERT INTO result SELECT ").append(kind == Kind.FULL || kind == Kind.RIGHT || kind == Kind.TABLES_FULL ? "COALESCE(l.k, r.k)" : kind == Kind.TABLES_RIGHT ? "r.k" : "l.k").append(", l.v, r.v\n  FROM l ");
 		q.append(switch (kind) {
-		case INNER, TABLE_INNER, TABLES_INNER, TABLES_FOREIGN_INNER -> "JOIN";
-		case LEFT, TABLE_LEFT, TABLES_LEFT, TABLES_FOREIGN_LEFT -> "LEFT JOIN";
+		case INNER, TABLE_INNER, TABLE_GLOBAL_INNER, TABLES_INNER, TABLES_FOREIGN_INNER -> "JOIN";
+		case LEFT, TABLE_LEFT, TABLE_GLOBAL_LEFT, TABLES_LEFT, TABLES_FOREIGN_LEFT -> "LEFT JOIN";
 		case RIGHT, TABLES_RIGHT -> "RIGHT JOIN";
 		case FULL, TABLES_FULL -> "FULL OUTER JOIN";
-		}).append(foreign() ? " r ON l.g = r.k" : " r ON l.k = r.k");
+		}).append(refers() ? " r ON l.g = r.k" : " r ON l.k = r.k");
 		if (!table())
 			q.append(" AND r.at BETWEEN l.at - " + seconds(before) + " AND l.at + " + seconds(after));
 		return q.append(";\n").toString();
@@ -224,7 +235,10 @@ final class JoinCase extends Case {
 			return;
 		}
 		KStream<String, String> l = stream(b, left);
-		if (table()) {
+		if (global()) {
+			GlobalKTable<String, String> t = b.globalTable(right, Consumed.with(Serdes.String(), Serdes.String()));
+			out = kind == Kind.TABLE_GLOBAL_LEFT ? l.leftJoin(t, (k, v) -> v == null ? null : in(v).g, both) : l.join(t, (k, v) -> v == null ? null : in(v).g, both);
+		} else if (table()) {
 			KTable<String, String> t = b.table(right, Consumed.with(Serdes.String(), Serdes.String()));
 			Joined<String, String, String> with = Joined.with(Serdes.String(), Serdes.String(), Serdes.String());
 			out = kind == Kind.TABLE_LEFT ? l.leftJoin(t, both, with) : l.join(t, both, with);
