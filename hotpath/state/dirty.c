@@ -6,6 +6,8 @@
  * (pending) pack   written under the smallest number without a live pack --every page dirty since <= its epoch has a
  * committed image, or its window has closed--> dead, its number free for the next pack
  *
+ *   new    a page of a join buffer that was filled since the last barrier --its image alone is written--> clean
+ *
  * The queue is in order of dirty_since, so the oldest page alone says which packs are dead. */
 #include "hotpath/state/dirty.h"
 #include "hotpath/state/slot.h"
@@ -112,6 +114,7 @@ struct packer {
 	/* The range being gathered: entries that follow each other in one page are one item. */
 	struct weir_page *page;
 	uint32_t from, to;
+	struct weir_vec whole; /* u32: new pages that go out as images */
 };
 
 /* A new body is written where the sink wants to have it. */
@@ -260,16 +263,39 @@ static void pack_walked(struct packer *pk, const struct weir_gen *g)
 	}
 }
 
+/* What was appended, as it lies there. A page that came whole in this epoch is written once, as an image. */
+static void pack_appended(struct packer *pk, struct weir_gen *g)
+{
+	struct weir_slot *sl = pk->sl;
+	for (uint32_t no = g->page_first; no != 0; no = sl->pages.page[no].next) {
+		struct weir_page *p = &sl->pages.page[no];
+		if (p->state != WEIR_PAGE_LIVE || p->packed == p->used)
+			continue;
+		if (p->fresh && no != g->entry_page) {
+			*(uint32_t *)weir_vec_push(&pk->whole, &sl->blocks, sizeof no) = no;
+		} else {
+			range_flush(pk);
+			pk->page = p;
+			pk->from = p->packed;
+			pk->to = p->used;
+		}
+		p->packed = p->used;
+	}
+	g->appended = 0;
+}
+
 static void pack_gen(struct packer *pk, struct weir_gen *g)
 {
 	struct weir_slot *sl = pk->sl;
-	if (g->dirty_count == 0)
+	if (g->dirty_count == 0 && g->appended == 0)
 		return;
 	pack_window(pk, g->start);
 	if (g->dirty_walk)
 		pack_walked(pk, g);
 	else
 		pack_listed(pk, g);
+	if (g->appended != 0)
+		pack_appended(pk, g);
 	range_flush(pk);
 	if (g->dirty != NULL)
 		weir_blocks_give(&sl->blocks, g->dirty, g->dirty_capacity * sizeof *g->dirty);
@@ -334,6 +360,18 @@ static void image_write(struct packer *pk, struct weir_page *p)
 	if (!there)
 		*(struct weir_given_at *)weir_vec_push(&sl->d.given_imaged, &sl->blocks, sizeof(struct weir_given_at)) =
 			(struct weir_given_at){pk->epoch, p->no, 0};
+}
+
+static void images_write_whole(struct packer *pk)
+{
+	struct weir_slot *sl = pk->sl;
+	const uint32_t *no = pk->whole.data;
+	for (uint32_t i = 0; i < pk->whole.count; i++) {
+		struct weir_page *p = &sl->pages.page[no[i]];
+		p->fresh = false;
+		image_write(pk, p);
+	}
+	weir_vec_fini(&pk->whole, &sl->blocks, sizeof *no);
 }
 
 /* As many bytes as packs, oldest page first; what is left over carries on. Where packs are tiny, at least one page for
@@ -423,7 +461,8 @@ bool weir_slot_barrier(struct weir_slot *sl, uint64_t epoch, const struct weir_d
 		pack_gen(&pk, sl->gens[i].g);
 	pack_given(&pk);
 	pack_flush(&pk);
-	bool wrote = pk.packs_written != 0;
+	bool wrote = pk.packs_written != 0 || pk.whole.count != 0;
+	images_write_whole(&pk);
 	if (d->queue_first != 0) {
 		*(struct weir_pending *)weir_vec_push(&d->pending, &sl->blocks, sizeof(struct weir_pending)) =
 			(struct weir_pending){epoch, sl->pages.page[d->queue_first].dirty_since};

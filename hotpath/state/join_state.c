@@ -380,7 +380,7 @@ static struct weir_buffered *buffer_put(struct weir_slot *sl, uint32_t side, con
 		if (r->row_bytes != 0)
 			memcpy(at + r->key_bytes, r->row, r->row_bytes);
 	}
-	weir_gen_mark(g, e);
+	weir_gen_note_new(g);
 	g->entries++;
 	list_add(sl, g, bf, r);
 	return bf;

@@ -131,7 +131,7 @@ struct weir_page *weir_gen_add_page(struct weir_gen *g, uint32_t no, uint32_t by
 	p->gen = g;
 	p->no = no;
 	p->bytes = bytes;
-	p->used = WEIR_PAGE_HEAD;
+	p->used = p->packed = WEIR_PAGE_HEAD;
 	p->state = WEIR_PAGE_LIVE;
 	p->fresh = true;
 	p->blob = blob;
@@ -216,6 +216,7 @@ void weir_gen_init(struct weir_gen *g, struct weir_pages *pg, struct weir_slot *
 	g->pages = pg;
 	g->slot = sl;
 	g->start = start;
+	g->appends = sl != NULL && sl->def->buffers;
 	g->page_bytes_next = entries_expected > 1024 ? WEIR_PAGE_BYTES_MAX : WEIR_PAGE_BYTES_MIN;
 	weir_index_init(&g->ix, pg->bl, entries_expected);
 }
@@ -281,10 +282,15 @@ void weir_gen_mark_slow(struct weir_gen *g, struct weir_entry *e)
 {
 	if (g->slot == NULL || g->closed)
 		return;
+	if (g->appends) {
+		const struct weir_page *p = &g->pages->page[weir_entry_page_no(e)];
+		if ((uint32_t)((const uint8_t *)e - p->base) >= p->packed)
+			return;
+	}
 	e->flags |= WEIR_ENTRY_DIRTY;
 	/* From an eighth on the barrier looks at every entry: that costs less than naming them, which misses the cache
 	 * for the number of each one's page. */
-	g->dirty_walk |= ((uint64_t)g->dirty_count + 1) * 8 >= g->entries;
+	g->dirty_walk |= !g->appends && ((uint64_t)g->dirty_count + 1) * 8 >= g->entries;
 	if (g->dirty_walk) {
 		g->dirty_count++;
 		return;

@@ -92,6 +92,7 @@ struct weir_page {
 	uint32_t bytes;
 	uint32_t used;                   /* offset of the next entry */
 	uint32_t dead;                   /* bytes of dead entries */
+	uint32_t packed;                 /* of a generation that appends: what stands from here on is new */
 	uint32_t pins;                   /* references that outlive entries: close queue, change list */
 	uint32_t prev, next;             /* pages of the generation, 0: end */
 	uint32_t queue_prev, queue_next; /* dirty queue, 0: end */
@@ -187,6 +188,10 @@ struct weir_gen {
 	bool dirty_walk;  /* there are so many that they are counted only; the list is not complete */
 	uint32_t changed; /* entries in the slot's change list */
 	bool closed;      /* in limbo: only the change list still needs it */
+	/* Of buffers, whose entries hardly ever change: those that came since the last barrier are known by their
+	 * place, behind page->packed, and only what changes before it is marked. */
+	bool appends;
+	uint32_t appended; /* how many came */
 };
 void weir_gen_init(struct weir_gen *g, struct weir_pages *pg, struct weir_slot *sl, int64_t start,
 		   uint64_t entries_expected);
@@ -226,12 +231,19 @@ WEIR_INLINE void weir_gen_mark(struct weir_gen *g, struct weir_entry *e)
 {
 	if ((e->flags & WEIR_ENTRY_DIRTY) != 0)
 		return;
-	if (WEIR_LIKELY(g->dirty_walk)) { /* in a list of its own, or closed, it is not */
+	if (WEIR_LIKELY(g->dirty_walk)) { /* in a private one, or a closed one, it is not; nor where it appends */
 		e->flags |= WEIR_ENTRY_DIRTY;
 		g->dirty_count++;
 	} else {
 		weir_gen_mark_slow(g, e);
 	}
+}
+
+/* The same of an entry just taken in a generation of buffers. */
+WEIR_INLINE void weir_gen_note_new(struct weir_gen *g)
+{
+	WEIR_DASSERT(g->appends);
+	g->appended++;
 }
 
 /* ---- entries ---- */

@@ -633,6 +633,7 @@ enum weir_err weir_slot_restore_finish(struct weir_slot *sl, struct weir_diag **
 		for (uint32_t no = 1; no < sl->restore->capacity; no++) {
 			if (sl->restore->held[no].state != HELD_LIVE)
 				continue;
+			sl->pages.page[no].packed = sl->pages.page[no].used;
 			sl->pages.page[no].pins++;
 			weir_page_unpin(&sl->pages, no);
 		}

@@ -353,6 +353,6 @@ uint64_t weir_slot_dirty_bytes(const struct weir_slot *sl)
 {
 	uint64_t dirty = 0, entries = weir_slot_entries(sl);
 	for (uint32_t i = 0; i < sl->gen_count; i++)
-		dirty += sl->gens[i].g->dirty_count;
+		dirty += sl->gens[i].g->dirty_count + sl->gens[i].g->appended;
 	return entries ? dirty * (weir_slot_bytes(sl) / entries) : 0;
 }

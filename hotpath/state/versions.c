@@ -72,7 +72,7 @@ static struct weir_buffered *version_create(struct weir_slot *sl, struct weir_ge
 	if (r->row_bytes != 0)
 		memcpy(at + VERSION_HEAD, r->row, r->row_bytes);
 	memset((uint8_t *)e + used, 0, bytes - used);
-	weir_gen_mark(g, e);
+	weir_gen_note_new(g);
 	g->entries++;
 	(void)sl;
 	return v;

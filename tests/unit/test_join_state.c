@@ -26,6 +26,7 @@ struct rig {
 	struct weir_buf pages[64];
 	uint32_t order[4096], order_count; /* page: 64 + number */
 	uint64_t epoch;
+	uint64_t logged; /* bytes of all bodies */
 };
 
 static void rig_init(struct rig *rg, const struct weir_state_def *def, bool l_outer, bool r_outer, bool tables)
@@ -120,6 +121,7 @@ static void log_pack(void *ctx, uint32_t slot, uint32_t k, const uint8_t *body, 
 	struct rig *rg = ctx;
 	(void)slot;
 	assert_true(k < 64 && body != NULL && rg->order_count < 4096);
+	rg->logged += bytes;
 	rg->packs[k].bytes = 0;
 	weir_buf_put(&rg->packs[k], body, bytes);
 	rg->order[rg->order_count++] = k;
@@ -130,6 +132,7 @@ static void log_page(void *ctx, uint32_t slot, uint32_t page, uint32_t part, con
 	struct rig *rg = ctx;
 	(void)slot;
 	assert_true(page < 64 && part == 0 && body != NULL && rg->order_count < 4096);
+	rg->logged += bytes;
 	rg->pages[page].bytes = 0;
 	weir_buf_put(&rg->pages[page], body, bytes);
 	rg->order[rg->order_count++] = 64 + page;
@@ -187,6 +190,48 @@ static void test_order_is_time_then_arrival(void **state)
 	/* 3000 + 8100 is passed by 11101: it is no longer there. */
 	assert_string_equal(found(&rg, 1, 7, 0, 20000, 11100), "2 7 1 3 4 ");
 	assert_string_equal(found(&rg, 1, 7, 0, 20000, 11101), "7 1 3 4 ");
+	rig_fini(&rg);
+}
+
+/* What came in an epoch goes to the changelog once, and what is added to a page later without the rest of it. */
+static void test_records_are_logged_once(void **state)
+{
+	(void)state;
+	enum { FIRST = 700, MORE = 20, BYTES = 40 }; /* of an entry */
+	struct rig rg;
+	rig_init(&rg, &within, false, true, false);
+	for (uint32_t i = 0; i < FIRST; i++)
+		put(&rg, i % 2, i / 2, 1000 + i, i, false);
+	barrier(&rg);
+	assert_true(rg.logged >= FIRST * BYTES && rg.logged < FIRST * BYTES * 3 / 2);
+	uint64_t before = rg.logged;
+	for (uint32_t i = 0; i < MORE; i++)
+		put(&rg, i % 2, 1000 + i, 2000, i, false);
+	barrier(&rg);
+	/* A pack, and the images of the two pages that are not full. */
+	assert_true(rg.logged > before + MORE * BYTES && rg.logged < before + 3 * 8192);
+	/* A match of an outer side changes a record that is known: it alone is written, and pages whose turn it is. */
+	struct weir_join_row r = row_of(3, 0, 0);
+	struct weir_buf list = {0};
+	weir_join_buffer_find(rg.sl, 1, &r, 0, 9000, 0, &list);
+	assert_int_equal(list.bytes, sizeof(struct weir_join_found));
+	weir_join_buffer_match(rg.sl, ((struct weir_join_found *)(void *)list.data)->bf);
+	before = rg.logged;
+	barrier(&rg);
+	assert_true(rg.logged > before && rg.logged < before + 3 * 8192);
+	for (before = rg.logged + 1; before != rg.logged;) { /* until all images have gone round */
+		before = rg.logged;
+		barrier(&rg);
+	}
+	assert_int_equal(restore(&rg), WEIR_OK);
+	for (uint32_t i = 0; i < FIRST; i++) {
+		char want[16];
+		snprintf(want, sizeof want, "%u ", i);
+		assert_string_equal(found(&rg, i % 2, i / 2, 0, 9000, 0), want);
+	}
+	for (uint32_t i = 0; i < MORE; i++)
+		assert_string_not_equal(found(&rg, i % 2, 1000 + i, 0, 9000, 0), "");
+	weir_buf_fini(&list);
 	rig_fini(&rg);
 }
 
@@ -372,6 +417,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order_is_time_then_arrival),
+		cmocka_unit_test(test_records_are_logged_once),
 		cmocka_unit_test(test_what_is_final_leaves_once),
 		cmocka_unit_test(test_generations_go_as_a_whole),
 		cmocka_unit_test(test_a_record_costs_at_most_48_bytes_beside_its_columns),
