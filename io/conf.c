@@ -113,6 +113,8 @@ static const struct conf_def defs[] = {
 	 "the changelog: they follow it before, in memory."},
 	{"broker.wait.ms", CONF_MILLIS, "0", NULL, 0, MS_MAX, AT(broker_wait_ms), "a duration, 0: for ever",
 	 "How long run waits for brokers that do not answer when it starts."},
+	{"stop.wait.ms", CONF_MILLIS, "30000", NULL, 100, MS_MAX, AT(stop_wait_ms), "a duration",
+	 "how long a stop waits for the commit of what has been read; then it is given up, and read again next time"},
 	{"topics.create", CONF_BOOL, "true", NULL, 0, 0, AT(topics_create), "true, false",
 	 "Whether missing result topics are created."},
 	{"order.point.records", CONF_I64, "65536", NULL, 1, 1000000000, AT(order_point_records), "1..1000000000",

@@ -48,6 +48,7 @@ struct weir_settings {
 	int64_t scan_rate; /* records a second, 0: no limit */
 	bool topics_create;
 	uint32_t standby_replicas;
+	int64_t stop_wait_ms;   /* how long a stop waits for the last commit */
 	int64_t broker_wait_ms; /* how long run waits for a first answer; 0: for ever */
 	int64_t order_point_records;
 	uint64_t order_point_bytes;

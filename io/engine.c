@@ -17,7 +17,14 @@
 
 /* A sleeper is woken by whoever has something for it; SLEEP_MS is for what nobody wakes it for (a clock that jumped).
  */
-enum { ENGINE_SPIN_US = 20, SLEEP_MS = 1000, GROUP_SLEEP_MS = 500, STANDBY_MS = 100 };
+enum {
+	ENGINE_SPIN_US = 20,
+	SLEEP_MS = 1000,
+	GROUP_SLEEP_MS = 500,
+	STANDBY_MS = 100,
+	JOIN_LOOK_MS = 100,
+	JOIN_MORE_US = 2000000
+};
 
 struct engine_thread {
 	pthread_t id;
@@ -30,6 +37,8 @@ struct weir_engine {
 	struct weir_core core;
 	_Atomic int stops;       /* how often weir_engine_stop was called */
 	_Atomic bool stop_asked; /* the same, for waits on brokers */
+	_Atomic int64_t stop_us; /* when it was called first */
+	bool stuck;              /* the snapshotter waits in a call that does not end: what it uses is left to it */
 	_Atomic bool pause_asked;
 	bool paused;        /* what the input was told last */
 	bool begun;         /* some assignment has been taken up */
@@ -173,7 +182,7 @@ enum weir_err weir_engine_create(struct weir_engine **out, struct weir_topology 
 
 void weir_engine_destroy(struct weir_engine *en)
 {
-	if (!en)
+	if (!en || en->stuck)
 		return;
 	weir_core_fini(&en->core);
 	weir_diag_destroy(en->snap_diag);
@@ -201,9 +210,11 @@ const char *weir_engine_app(const struct weir_engine *en)
 
 void weir_engine_stop(struct weir_engine *en)
 {
-	/* A signal handler may be here: atomic stores and an eventfd write, nothing else. */
+	/* A signal handler may be here: a clock, atomic stores and an eventfd write, nothing else. */
 	if (atomic_fetch_add_explicit(&en->stops, 1, memory_order_relaxed) > 0)
 		atomic_store_explicit(&en->abort, true, memory_order_relaxed);
+	else
+		atomic_store_explicit(&en->stop_us, now_us(), memory_order_relaxed);
 	atomic_store_explicit(&en->stop_asked, true, memory_order_relaxed);
 	struct weir_feed *fd = atomic_load_explicit(&en->feed, memory_order_acquire);
 	if (fd) {
@@ -239,6 +250,13 @@ void weir_engine_stats(const struct weir_engine *en, struct weir_stats *out)
 static bool aborted(const struct weir_engine *en)
 {
 	return atomic_load_explicit(&en->abort, memory_order_relaxed);
+}
+
+/* Whether a stop has waited long enough for its last commit. */
+static bool overdue(const struct weir_engine *en)
+{
+	int64_t since = atomic_load_explicit(&en->stop_us, memory_order_relaxed);
+	return since != 0 && now_us() - since > en->core.settings.stop_wait_ms * 1000;
 }
 
 /* Spins for ENGINE_SPIN_US since *idle_since, then says that it is time to sleep. */
@@ -357,6 +375,27 @@ static enum weir_err start_threads(struct weir_engine *en, struct weir_diag **dg
 	return WEIR_OK;
 }
 
+/* Waits for a thread to end. False: a stop has waited long enough. Calls of librdkafka may wait for a coordinator that
+ * is away, whatever their time-outs say; nothing can end them, and nothing they use may be freed. */
+static bool join(const struct weir_engine *en, pthread_t id)
+{
+	int64_t began = now_us();
+	for (;;) {
+		struct timespec until;
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += JOIN_LOOK_MS * 1000000;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		if (pthread_timedjoin_np(id, NULL, &until) == 0)
+			return true;
+		bool twice = atomic_load_explicit(&en->stops, memory_order_relaxed) > 1;
+		if ((overdue(en) || twice) && now_us() - began > JOIN_MORE_US) {
+			pthread_detach(id);
+			return false;
+		}
+	}
+}
+
 static void join_threads(struct weir_engine *en)
 {
 	atomic_store_explicit(&en->abort, true, memory_order_relaxed);
@@ -365,8 +404,10 @@ static void join_threads(struct weir_engine *en)
 			continue;
 		weir_park_wake(i < en->core.worker_count ? &en->core.workers[i]->park
 							 : weir_snapshot_park(en->core.snapshot));
-		pthread_join(en->threads[i].id, NULL);
+		en->stuck |= !join(en, en->threads[i].id);
 	}
+	if (en->stuck)
+		return; /* its argument is among them */
 	free(en->threads);
 	en->threads = NULL;
 }
@@ -419,6 +460,11 @@ static enum weir_err io_loop(struct weir_engine *en, struct weir_diag **dg)
 		if (aborted(en))
 			return weir_diag_set(dg, WEIR_E_STOPPED,
 					     "stopped by a second signal: what was not committed is given up");
+		if (overdue(en))
+			return weir_diag_set(dg, WEIR_E_UNAVAILABLE,
+					     "stopped, but what was read last could not be committed within %lld s "
+					     "(stop.wait.ms): it is read again next time",
+					     (long long)(en->core.settings.stop_wait_ms / 1000));
 		follow_pause(en);
 		enum weir_err err = en->core.input ? follow_group(en, &serve_us, dg) : WEIR_OK;
 		if (err == WEIR_OK)
@@ -467,6 +513,8 @@ static enum weir_err run_session(struct weir_engine *en, struct weir_diag **dg)
 	}
 	join_threads(en);
 	atomic_store_explicit(&en->feed, NULL, memory_order_release);
+	if (en->stuck)
+		return err != WEIR_OK ? err : weir_diag_set(dg, WEIR_E_UNAVAILABLE, "stopped before the last commit");
 	weir_core_source_warnings(co);
 	if (en->snap_err != WEIR_OK && (err == WEIR_OK || err == WEIR_E_STOPPED || err == WEIR_E_FENCED)) {
 		weir_diag_destroy(*dg);
