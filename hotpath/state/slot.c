@@ -351,8 +351,11 @@ void weir_slot_set_emitted(struct weir_slot *sl, void *entry, bool emitted)
 
 uint64_t weir_slot_dirty_bytes(const struct weir_slot *sl)
 {
-	uint64_t dirty = 0, entries = weir_slot_entries(sl);
-	for (uint32_t i = 0; i < sl->gen_count; i++)
-		dirty += sl->gens[i].g->dirty_count + sl->gens[i].g->appended;
-	return entries ? dirty * (weir_slot_bytes(sl) / entries) : 0;
+	uint64_t dirty = 0, entries = weir_slot_entries(sl), index = 0;
+	for (uint32_t i = 0; i < sl->gen_count; i++) {
+		const struct weir_gen *g = sl->gens[i].g;
+		dirty += g->dirty_count + g->appended;
+		index += g->ix.slot != NULL ? ((uint64_t)g->ix.mask + 1) * sizeof *g->ix.slot : 0;
+	}
+	return entries ? dirty * ((weir_slot_bytes(sl) - index) / entries) : 0; /* indexes are not written */
 }

@@ -5,7 +5,7 @@
 
 #include "hotpath/core/mem.h"
 
-enum { CHUNK_BYTES = 1 << 20, CHUNKS_KEPT = 16 };
+enum { CHUNK_BYTES = 1 << 20, CHUNKS_KEPT = 8 };
 
 struct weir_frames_chunk {
 	struct weir_frames_chunk *next;
