@@ -226,7 +226,8 @@ uint64_t weir_join_put_pair(struct weir_join *jn, struct weir_rows *to, const st
 static void unmatch_failed(struct weir_join *jn, struct weir_rows *r, const struct weir_col *const *cols)
 {
 	struct weir_sel pass;
-	uint32_t table = jn->def->sides[1].table;
+	/* Of two tables the side that can be missing. */
+	uint32_t table = is_tables(jn) ? jn->def->sides[0].outer : jn->def->sides[1].table;
 	uint32_t from = jn->def->key_count + (table ? jn->def->sides[0].col_count : 0);
 	weir_sel_all(&pass, r->count);
 	jn->errors.count = 0;

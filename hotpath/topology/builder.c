@@ -602,9 +602,8 @@ static bool check_join(struct weir_topology *tp, struct weir_node *const in[2], 
 		}
 	}
 	bool tables = in[0]->is_table && in[1]->is_table;
-	if (tables && spec->residual != NULL) {
-		FAIL(tp, "state '%s': more than equal keys in an outer join of two tables is not supported yet",
-		     state_name);
+	if (tables && spec->residual != NULL && spec->kind == WEIR_JOIN_FULL) {
+		FAIL(tp, "state '%s': more than equal keys in a full join of two tables is not supported", state_name);
 		return false;
 	}
 	for (uint32_t s = 0; s < 2 && spec->window.kind != WEIR_WINDOW_NONE; s++) {

@@ -88,6 +88,14 @@ static enum weir_err keys_stage(struct weir_planner *p, const struct weir_node *
 	st->column_count = n;
 	st->column_names = names;
 	st->column_types = types;
+	if (spec->residual != NULL) {
+		const struct weir_expr **map = weir_mem_take(p->m, (node->column_count + 1) * sizeof *map);
+		for (uint32_t c = 0; c < node->column_count; c++) {
+			uint32_t at = c < l->column_count ? keys + c : *number + 1 + c - l->column_count;
+			map[c] = weir_expr_column(p->m, at, &types[at], names[at]);
+		}
+		st->residual = weir_expr_substitute(spec->residual, map, node->column_count, p->m);
+	}
 	st->hold_ms = node->state_grace_ms;
 	st->def = (struct weir_state_def){.name = st->name,
 					  .kind = WEIR_STATE_JOIN,

@@ -364,9 +364,9 @@ static enum weir_err check_condition(const struct condition *cd)
 	uint32_t at = jn->on != NULL ? jn->on->at : jn->at;
 	uint32_t keys = (uint32_t)(cd->keys[0].bytes / sizeof(struct weir_expr *));
 	bool tables = l->is_table && r->is_table;
-	if (tables && jn->kind != WEIR_JOIN_INNER && cd->rest != NULL)
-		return sql_error(sq, at, NULL,
-				 "not supported yet: more than equal keys in an outer join of two tables");
+	if (tables && jn->kind == WEIR_JOIN_FULL && cd->rest != NULL)
+		return sql_error(sq, at, "rows that do not match would stand twice under one key",
+				 "not supported: more than equal keys in a full join of two tables");
 	for (uint32_t s = 0; s < 2; s++) {
 		const struct weir_node *in = cd->side[s]->node;
 		bool kept = jn->kind == WEIR_JOIN_FULL || jn->kind == (s == 0 ? WEIR_JOIN_LEFT : WEIR_JOIN_RIGHT);
@@ -441,6 +441,20 @@ static struct weir_node *left_first(struct weir_sql *sq, struct weir_node *node,
 	return weir_build_project(sq->tp, node, names, exprs, count);
 }
 
+/* e over the columns of both sides, for a join whose first input is the right side. */
+static const struct weir_expr *right_first(const struct condition *cd, const struct weir_expr *e)
+{
+	uint32_t right = cd->side[1]->node->column_count, count = cd->left_count + right;
+	const struct weir_expr **map = weir_mem_take(cd->sq->m, (count + 1) * sizeof *map);
+	for (uint32_t i = 0; i < count; i++) {
+		bool left = i < cd->left_count;
+		const struct weir_column *c =
+			left ? &cd->side[0]->node->columns[i] : &cd->side[1]->node->columns[i - cd->left_count];
+		map[i] = weir_expr_column(cd->sq->m, left ? i + right : i - cd->left_count, &c->type, c->name);
+	}
+	return weir_expr_substitute(e, map, count, cd->sq->m);
+}
+
 static enum weir_err build(struct condition *cd, const char *const *qualifiers, struct sql_rel *rel)
 {
 	struct weir_sql *sq = cd->sq;
@@ -461,6 +475,8 @@ static enum weir_err build(struct condition *cd, const char *const *qualifiers, 
 		spec->keys[0] = spec->keys[1];
 		spec->keys[1] = keys;
 		spec->kind = inner ? WEIR_JOIN_INNER : WEIR_JOIN_LEFT;
+		if (spec->residual != NULL)
+			spec->residual = right_first(cd, spec->residual);
 	}
 	struct weir_node *node =
 		weir_build_join(sq->tp, in[cd->swapped], in[!cd->swapped], sql_state_name(sq, "join"), spec);
