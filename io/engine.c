@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "hotpath/weir.h"
 #include "io/core.h"
@@ -23,7 +24,8 @@ enum {
 	GROUP_SLEEP_MS = 500,
 	STANDBY_MS = 100,
 	JOIN_LOOK_MS = 100,
-	JOIN_MORE_US = 2000000
+	JOIN_MORE_US = 2000000,
+	SNAP_NICE = 5
 };
 
 struct engine_thread {
@@ -297,12 +299,22 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
+/* A bounded run takes as long as its workers do. Where there are fewer CPUs than busy threads, the snapshotter, which
+ * works in bursts, runs in what the others leave; live, its work is what somebody waits for. Of this thread alone
+ * (Linux). */
+static void snap_yield(const struct weir_core *co)
+{
+	if (!co->live && co->settings.cpu_count < co->worker_count + 2)
+		(void)nice(SNAP_NICE);
+}
+
 static void *snap_main(void *arg)
 {
 	struct engine_thread *th = arg;
 	struct weir_engine *en = th->en;
 	struct weir_park *pk = weir_snapshot_park(en->core.snapshot);
 	int64_t idle = 0;
+	snap_yield(&en->core);
 	while (!aborted(en)) {
 		bool moved, again;
 		enum weir_err err = weir_snapshot_step(en->core.snapshot, &moved, &en->snap_diag);
