@@ -16,8 +16,9 @@ int main(int argc, char **argv)
 		weir_source(tp, "orders_us", columns, example_source(argv, "topic=order.placed.us format=json"));
 	struct weir_stream *all = weir_select(weir_merge(eu, us), "order_id, merchant_id, amount, ts");
 
-	struct weir_stream *big = weir_filter(all, "amount >= 100");
-	struct weir_stream *small = weir_filter(all, "amount < 100");
+	struct weir_split *by_amount = weir_split(all);
+	struct weir_stream *big = weir_branch(by_amount, "amount >= 100");
+	struct weir_stream *small = weir_branch(by_amount, "amount < 100");
 	small = weir_select(small, "order_id, merchant_id, UPPER(merchant_id) AS m, amount");
 	(void)weir_sink(big, "big_orders",
 			example_sink(argv, "topic=order.big format=json key.format=raw key.fields=order_id"));
