@@ -71,13 +71,16 @@ for job in $jobs; do
 	fi
 	first=""
 	for workers in 1 2 4; do
-		for kind in sql c; do
+		for kind in sql c functions; do
+			[ $kind != functions ] || [ -x "$examples/${job}_functions" ] || continue
 			out=$scratch/out
 			rm -rf "$out"
 			if [ $kind = sql ]; then
 				"$weir" run "tools/examples/$job.sql" --define "in=$rec" --define "out=$out" --workers $workers 2>"$scratch/said"
 			else
-				"$examples/$job" "path=$rec" "path=$out" "workers=$workers" 2>"$scratch/said"
+				program=$job
+				[ $kind = c ] || program=${job}_functions
+				"$examples/$program" "path=$rec" "path=$out" "workers=$workers" 2>"$scratch/said"
 			fi || {
 				not_ok "$job, $kind, $workers workers: $(tail -n 3 "$scratch/said")"
 				continue 2
