@@ -175,6 +175,20 @@ done
 same "lag of a live group is what Kafka says" "$(our_groups live)" "$(kafka_groups live)"
 same "it has a member everywhere" "$("$weir" lag live -b "$b" --format csv -q | awk -F, 'NR > 1 && $7 != "" && $8 != "" && $9 == "rdkafka"' | wc -l)" 3
 same "nobody waits: 0 seconds" "$("$weir" lag live -b "$b" --format json -q | jq '.lag == 0 and .lag_seconds == 0')" true
+for by in partition topic app; do
+	same "--by $by adds up" "$("$weir" lag readers -b "$b" --by $by --format json -q | jq '.lag == ([(.partitions // .rows)[].lag] | add)')" true
+done
+for _ in $(seq 20); do # a broker that is busy leaves an end open
+	by_topic=$("$weir" lag live -b "$b" --by topic -q | awk 'NR > 1 { print $3, $4, $6 }')
+	by_member=$("$weir" lag live -b "$b" --by member --format csv -q | awk -F, 'NR > 1 { print $2, $3, $6, $9 }')
+	[ "$by_topic$by_member" = "- - 0  0 rdkafka" ] && break
+	sleep 0.3
+done
+same "--by topic has a row for each" "$by_topic" "- - 0"
+same "--by member too" "$by_member" "  0 rdkafka"
+same "--lag leaves out who lacks less" "$("$weir" lag live -b "$b" --lag '>0' -q | wc -l)" 1
+same "--lag shows who lacks more" "$("$weir" lag readers -b "$b" --by app --lag '>100' -q | wc -l)" 2
+expect "--by something else" 2 'is not partition, topic, member or app' "$weir" lag live -b "$b" --by broker
 expect "--fail-on-lag below" 0 LAG "$weir" lag live -b "$b" --fail-on-lag '>0'
 expect "--fail-on-lag above" 1 'more than 100' "$weir" lag readers -b "$b" --fail-on-lag '>100'
 expect "--fail-on-lag in seconds" 1 ' s: more than 60' "$weir" lag readers -b "$b" --fail-on-lag '>60s'

@@ -3,19 +3,29 @@
 #include "tools/weir/transfer.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "hotpath/core/mem.h"
+
 enum lag_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
+enum lag_by { BY_PARTITION, BY_TOPIC, BY_MEMBER, BY_APP };
+#define NO_PARTITION UINT32_MAX /* a row is the sum of several */
 enum { COLUMNS = 10, CELL_BYTES = 256 };
 
+/* '>N' or '>Ns' */
+struct lag_limit {
+	bool given;
+	uint64_t above;
+	bool seconds; /* it is about time, not records */
+};
 struct lag_plan {
 	struct weir_job job;
 	const char *app;
 	enum lag_format format;
+	enum lag_by by;
 	uint64_t watch_ms; /* 0: once */
-	bool fail;         /* --fail-on-lag */
-	uint64_t fail_above;
-	bool fail_seconds; /* it is about time, not records */
+	struct lag_limit fail, show;
 	bool failed;
 };
 
@@ -50,7 +60,7 @@ static void row_cells(const struct weir_lag *lag, const struct weir_lag_row *row
 {
 	text_cell(cells[0], lag->group);
 	text_cell(cells[1], row->topic);
-	number_cell(cells[2], row->partition);
+	number_cell(cells[2], row->partition == NO_PARTITION ? -1 : (int64_t)row->partition);
 	number_cell(cells[3], row->current);
 	number_cell(cells[4], row->end);
 	number_cell(cells[5], row->lag);
@@ -138,7 +148,7 @@ static void put_json_seconds(const char *name, int64_t ms)
 	weir_data_printf(",\"%s\":%s", name, ms < 0 ? "null" : text);
 }
 
-static void put_json(const struct weir_lag *lag)
+static void put_json(const struct weir_lag *lag, enum lag_by by)
 {
 	weir_data_puts("{");
 	put_json_text("group", lag->group);
@@ -147,12 +157,12 @@ static void put_json(const struct weir_lag *lag)
 	weir_data_printf(",\"members\":%u", lag->members);
 	put_json_number("lag", lag->lag);
 	put_json_seconds("lag_seconds", lag->lag_ms);
-	weir_data_puts(",\"partitions\":[");
+	weir_data_puts(by == BY_PARTITION ? ",\"partitions\":[" : ",\"rows\":[");
 	for (size_t i = 0; i < lag->row_count; i++) {
 		const struct weir_lag_row *row = &lag->rows[i];
 		weir_data_puts(i != 0 ? ",{" : "{");
 		put_json_text("topic", row->topic);
-		put_json_number("partition", row->partition);
+		put_json_number("partition", row->partition == NO_PARTITION ? -1 : (int64_t)row->partition);
 		put_json_number("current_offset", row->current);
 		put_json_number("log_end_offset", row->end);
 		put_json_number("lag", row->lag);
@@ -170,21 +180,86 @@ static void put_json(const struct weir_lag *lag)
 
 /* ---- the report ---- */
 
+static bool same_text(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/* What a row is summed into: borrows its texts. */
+static struct weir_lag_row head_of(const struct weir_lag_row *row, enum lag_by by)
+{
+	struct weir_lag_row sum = {.partition = NO_PARTITION, .current = -1, .end = -1, .lag = -1, .lag_ms = -1};
+	if (by == BY_TOPIC)
+		sum.topic = row->topic;
+	if (by == BY_MEMBER) {
+		sum.consumer = row->consumer;
+		sum.host = row->host;
+		sum.client = row->client;
+	}
+	return sum;
+}
+
+/* A report with a row for each topic or member, or one alone; rows borrow from lag. */
+static struct weir_lag roll_up(const struct weir_lag *lag, enum lag_by by)
+{
+	struct weir_lag out = *lag;
+	out.rows = weir_xcalloc(lag->row_count + 1, sizeof *out.rows);
+	out.row_count = 0;
+	for (size_t i = 0; i < lag->row_count; i++) {
+		const struct weir_lag_row *row = &lag->rows[i];
+		const struct weir_lag_row head = head_of(row, by);
+		size_t at = 0;
+		if (by == BY_PARTITION) {
+			out.rows[out.row_count++] = *row;
+			continue;
+		}
+		while (at < out.row_count &&
+		       !(same_text(out.rows[at].topic, head.topic) && same_text(out.rows[at].consumer, head.consumer)))
+			at++;
+		if (at == out.row_count)
+			out.rows[out.row_count++] = head;
+		struct weir_lag_row *sum = &out.rows[at];
+		if (row->lag >= 0)
+			sum->lag = sum->lag < 0 ? row->lag : sum->lag + row->lag;
+		sum->lag_ms = row->lag_ms > sum->lag_ms ? row->lag_ms : sum->lag_ms;
+	}
+	return out;
+}
+
+static bool is_above(const struct lag_limit *lm, int64_t lag, int64_t lag_ms)
+{
+	int64_t value = lm->seconds ? lag_ms / 1000 : lag;
+	return value > 0 && (uint64_t)value > lm->above;
+}
+
+/* Leaves rows out that lack no more than asked for. */
+static void pick(struct weir_lag *lag, const struct lag_limit *lm)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < lag->row_count; i++)
+		if (!lm->given || is_above(lm, lag->rows[i].lag, lag->rows[i].lag_ms))
+			lag->rows[n++] = lag->rows[i];
+	lag->row_count = n;
+}
+
 static void report(struct lag_plan *pl, const struct weir_lag *lag, bool first)
 {
 	if (lag->members == 0)
 		weir_talk("group %s has no active members", lag->group);
+	struct weir_lag shown = roll_up(lag, pl->by);
+	pick(&shown, &pl->show);
 	if (pl->format == FORMAT_JSON)
-		put_json(lag);
+		put_json(&shown, pl->by);
 	else if (pl->format == FORMAT_CSV)
-		put_csv(lag, first);
+		put_csv(&shown, first);
 	else
-		put_table(lag);
-	uint64_t value = pl->fail_seconds ? (uint64_t)lag->lag_ms / 1000 : (uint64_t)lag->lag;
-	pl->failed = pl->fail && value > pl->fail_above;
+		put_table(&shown);
+	free(shown.rows);
+	pl->failed = pl->fail.given && is_above(&pl->fail, lag->lag, lag->lag_ms);
 	if (pl->failed)
-		weir_talk("the lag of group %s is %llu%s: more than %llu", lag->group, (unsigned long long)value,
-			  pl->fail_seconds ? " s" : "", (unsigned long long)pl->fail_above);
+		weir_talk("the lag of group %s is %lld%s: more than %llu", lag->group,
+			  (long long)(pl->fail.seconds ? lag->lag_ms / 1000 : lag->lag), pl->fail.seconds ? " s" : "",
+			  (unsigned long long)pl->fail.above);
 }
 
 static enum weir_err watch(struct lag_plan *pl, struct weir_diag **dg)
@@ -219,32 +294,45 @@ static enum weir_err watch(struct lag_plan *pl, struct weir_diag **dg)
 
 /* ---- the command line ---- */
 
-enum { OPT_FORMAT = 1, OPT_WATCH, OPT_FAIL };
+enum { OPT_FORMAT = 1, OPT_WATCH, OPT_FAIL, OPT_BY, OPT_SHOW };
 
 static const struct weir_flag lag_options[] = {
 	WEIR_BROKER_OPTIONS,
 	{WEIR_OPT_APP, 'g', "group", "APP", "the application id or group, instead of the argument"},
 	{OPT_FORMAT, 0, "format", "table|json|csv", "table (default), json: one document, csv"},
+	{OPT_BY, 0, "by", "partition|topic|member|app", "a row for each of these: records added up, the largest time"},
+	{OPT_SHOW, 0, "lag", "'>N'", "only rows that lack more than N records, or >Ns: seconds"},
 	{OPT_WATCH, 0, "watch", "SECONDS", "again and again until stopped, or until --fail-on-lag"},
 	{OPT_WATCH, 'i', "interval", "SECONDS", NULL},
 	{OPT_FAIL, 0, "fail-on-lag", "'>N'", "exit code 1 when the group lacks more than N records, or >Ns: seconds"},
 	WEIR_CLUSTER_OPTIONS,
 };
 
-static int set_fail(const struct weir_verb *vb, struct lag_plan *pl, const char *value)
+static int set_limit(const struct weir_verb *vb, struct lag_limit *lm, const char *option, const char *value)
 {
 	char digits[32];
 	const char *at = *value == '>' ? value + 1 : value;
 	while (*at == ' ')
 		at++;
 	size_t bytes = strlen(at);
-	pl->fail_seconds = bytes != 0 && at[bytes - 1] == 's';
-	bytes -= pl->fail_seconds;
+	lm->seconds = bytes != 0 && at[bytes - 1] == 's';
+	bytes -= lm->seconds;
 	snprintf(digits, sizeof digits, "%.*s", bytes < sizeof digits ? (int)bytes : 0, at);
-	pl->fail = true;
-	if (!weir_arg_u64(digits, 0, INT64_MAX, &pl->fail_above))
-		return weir_usage_error(vb, "--fail-on-lag: %s is not '>N' or '>Ns'", value);
+	lm->given = true;
+	if (!weir_arg_u64(digits, 0, INT64_MAX, &lm->above))
+		return weir_usage_error(vb, "--%s: %s is not '>N' or '>Ns'", option, value);
 	return -1;
+}
+
+static int set_by(const struct weir_verb *vb, struct lag_plan *pl, const char *value)
+{
+	static const char *const words[] = {"partition", "topic", "member", "app"};
+	for (size_t i = 0; i < WEIR_COUNT_OF(words); i++)
+		if (strcmp(value, words[i]) == 0) {
+			pl->by = (enum lag_by)i;
+			return -1;
+		}
+	return weir_usage_error(vb, "--by: %s is not partition, topic, member or app", value);
 }
 
 static int set_option(void *plan, int id, const char *value)
@@ -274,7 +362,11 @@ static int set_option(void *plan, int id, const char *value)
 		pl->watch_ms /= 1000;
 		return -1;
 	case OPT_FAIL:
-		return set_fail(vb, pl, value);
+		return set_limit(vb, &pl->fail, "fail-on-lag", value);
+	case OPT_BY:
+		return set_by(vb, pl, value);
+	case OPT_SHOW:
+		return set_limit(vb, &pl->show, "lag", value);
 	default:
 		return weir_job_option(&pl->job, id, value);
 	}
@@ -315,6 +407,7 @@ const struct weir_verb weir_verb_lag = {
 	.examples = "  weir lag revenue -b localhost:9092\n"
 		    "  weir lag revenue -b localhost:9092 --watch 2\n"
 		    "  weir lag revenue -b localhost:9092 --format json | jq .lag\n"
+		    "  weir lag revenue -b localhost:9092 --by topic --lag '>0'\n"
 		    "  weir lag revenue -b localhost:9092 --fail-on-lag '>1000'\n",
 	.options = lag_options,
 	.option_count = WEIR_COUNT_OF(lag_options),
