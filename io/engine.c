@@ -806,6 +806,8 @@ enum weir_err weir_engine_run(struct weir_engine *en, struct weir_diag **diag)
 		if (err == WEIR_OK && !co->input)
 			err = weir_core_begin(co, &dg);
 	}
+	if (err == WEIR_OK && co->settings.standby_replicas != 0 && !co->standby)
+		weir_core_log(co, 4, "standby.replicas has no effect: no slots of this query move between instances");
 	if (err == WEIR_OK)
 		weir_core_source_warnings(co);
 	static const char *const guarantees[] = {"at_least_once", "exactly_once", "at_most_once"};

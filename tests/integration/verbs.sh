@@ -80,6 +80,8 @@ same "-X over environment" "$(WEIR_WORKERS=4 dump "$weir" run -X workers=3 -F "$
 same "flag over -X" "$(WEIR_WORKERS=4 dump "$weir" run --workers 2 -X workers=3 -F "$scratch/weir.conf")" 2
 expect "-X list" 0 '^processing.guarantee .*at_least_once' "$weir" run -X list
 
+expect "standby.replicas where nothing moves" 0 'standby.replicas has no effect' "$weir" run "$select" "${defines[@]}" -X num.standby.replicas=1
+
 # ---- a bare SELECT: rows on stdout, talk on stderr ----
 "$weir" run "$select" "${defines[@]}" >"$scratch/rows" 2>"$scratch/talk"
 same "exit code" $? 0
