@@ -174,6 +174,10 @@ WEIR_API struct weir_stream *weir_aggregate(struct weir_stream *st, const char *
  * be left out. A record leaves when task time has passed it by its grace, in order of time; one that comes later than
  * that is late. */
 WEIR_API struct weir_stream *weir_over(struct weir_stream *st, const char *state_name, const char *exprs);
+/* One record for each element of `array`, an expression of type ARRAY, with the element as a new column `name` behind
+ * the others. keep: a record without elements stays, the column NULL. */
+WEIR_API struct weir_stream *weir_unnest(struct weir_stream *st, const char *state_name, const char *array,
+					 const char *name, int keep);
 /* ---- joins ----
  * Of a join's columns, `l.name` is one of the left input and `r.name` one of the right (or the table); a name that only
  * one of them has needs no letter. */

@@ -83,6 +83,9 @@ static const struct conf_def defs[] = {
 	 "What the end of bounded input does with open windows. A source's WITH may override it."},
 	{"emit.coalesce", CONF_BOOL, "true", NULL, 0, 0, AT(emit_coalesce), "true, false",
 	 "EMIT CHANGES: the last value at each order point (true) or every update (false)."},
+	{"aggregate.elements.max", CONF_U32, "10000", NULL, 1, 10000000, AT(aggregate_elements_max), "1..10000000",
+	 "Values of a group that ARRAY_AGG, and over a table MIN, MAX and the like, keep; with more the result is "
+	 "NULL."},
 	{"state.home", CONF_TEXT, NULL, NULL, 0, 0, AT(state_home), "a folder or brokers",
 	 "Where changelog and markers live when the sinks do not decide it."},
 	{"state.dir", CONF_TEXT, NULL, NULL, 0, 0, AT(state_dir), "a folder",

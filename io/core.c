@@ -78,6 +78,7 @@ enum weir_err weir_core_plan(struct weir_core *co, struct weir_topology *tp, str
 	struct weir_plan_settings ps = {.exchange = weir_plan_exchange_of(&co->settings),
 					.task_time_max = co->settings.task_time_max,
 					.emit_coalesce = co->settings.emit_coalesce,
+					.elements_max = co->settings.aggregate_elements_max,
 					.app = co->app};
 	return weir_plan_create(&co->plan, tp, &ps, dg);
 }

@@ -190,6 +190,10 @@ static void put_join(const struct weir_state_def *def, struct weir_buf *out)
 static void put_over(const struct weir_state_def *def, struct weir_buf *out)
 {
 	const struct weir_over_def *ov = def->over;
+	if (ov->unnest) {
+		weir_buf_printf(out, "UNNEST%s", ov->outer ? " (rows without elements stay)" : "");
+		return;
+	}
 	weir_buf_puts(out, "functions OVER ");
 	for (uint32_t f = 0; f < ov->fn_count; f++)
 		weir_buf_printf(out, "%s%s", f == 0 ? "" : ", ", ov->fns[f].agg.text);
@@ -592,6 +596,7 @@ enum weir_err weir_engine_explain(struct weir_topology *tp, struct weir_conf *cf
 		.exchange = weir_plan_exchange_of(&ex.settings),
 		.task_time_max = ex.settings.task_time_max,
 		.emit_coalesce = ex.settings.emit_coalesce,
+		.elements_max = ex.settings.aggregate_elements_max,
 		.app = ex.app,
 	};
 	err = weir_plan_create(&pl, tp, &ps, diag);

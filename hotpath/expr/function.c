@@ -241,7 +241,7 @@ static const struct weir_function table[] = {
 };
 /* clang-format on */
 
-static const char *const aggregates[] = {"COUNT", "SUM", "MIN", "MAX", "AVG", "FIRST_VALUE", "LAST_VALUE"};
+static const char *const aggregates[] = {"COUNT", "SUM", "MIN", "MAX", "AVG", "FIRST_VALUE", "LAST_VALUE", "ARRAY_AGG"};
 
 bool weir_function_find(const char *name, const struct weir_function **first, uint32_t *count)
 {

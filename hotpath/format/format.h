@@ -99,6 +99,8 @@ WEIR_MUST_CHECK enum weir_err weir_format_kind_parse(enum weir_format_kind *out,
 enum weir_err weir_json_decoder_create(struct weir_decoder **out, const struct weir_format_options *options,
 				       const struct weir_field *fields, uint32_t field_count, bool on_key,
 				       struct weir_diag **dg);
+/* One value, not NULL, as JSON; row `row` of c, which may be const. */
+void weir_json_put_value(const struct weir_type *t, const struct weir_col *c, uint32_t row, struct weir_buf *out);
 enum weir_err weir_json_encoder_create(struct weir_encoder **out, const struct weir_format_options *options,
 				       const struct weir_field *fields, uint32_t field_count, struct weir_diag **dg);
 enum weir_err weir_csv_decoder_create(struct weir_decoder **out, const struct weir_format_options *options,

@@ -193,6 +193,14 @@ static inline void put_value(const struct json_encoder *e, struct member *m, con
 	}
 }
 
+void weir_json_put_value(const struct weir_type *t, const struct weir_col *c, uint32_t row, struct weir_buf *out)
+{
+	static const struct json_encoder plain;
+	struct member m = {.type = t};
+	(void)weir_buf_room(out, WEIR_NUMBER_TEXT_MAX);
+	put_value(&plain, &m, c, c->is_const ? 0 : row, out);
+}
+
 static void json_encode(struct weir_encoder *base, const struct weir_col *cols, uint32_t row, struct weir_buf *out)
 {
 	struct json_encoder *e = (struct json_encoder *)base;

@@ -540,6 +540,10 @@ uint32_t weir_fragment_run(struct weir_fragment *fr, const struct weir_fragment_
 	k->deletes = fb->deletes;
 	for (uint32_t r = 0; r < k->count && br->retracts; r++)
 		fb->deletes[r] = leaves(fr, scan, r);
+	/* What a row was and what it is now stand side by side. */
+	for (uint32_t r = 0; r + 1 < k->count && br->retracts && !scan; r++)
+		if (fr->rows.op[r] == WEIR_OP_DELETE && fr->rows.op[r + 1] == WEIR_OP_UPDATE)
+			fb->deletes[r] = WEIR_REPLACED;
 	group_by_owner(fb, cf->routes, cf->worker_count);
 	return filtered;
 }

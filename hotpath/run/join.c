@@ -597,7 +597,7 @@ static bool apply_tables(struct weir_join *jn, struct weir_bundle *b, struct wei
 		jn->out_bytes += weir_join_put_pair(jn, out, e[0] ? &row[0] : NULL, e[1] ? &row[1] : NULL, true);
 		uint32_t n = out->count - 1;
 		put_number(jn, sl, n);
-		out->op[n] = shown && !jn->ps->retracts ? WEIR_OP_UPDATE : WEIR_OP_INSERT;
+		out->op[n] = shown ? WEIR_OP_UPDATE : WEIR_OP_INSERT;
 		out->time[n] = weir_max_i64(out->time[n], h->r.time); /* a delete of one side dates what is left */
 		if (!jn->ps->retracts) {
 			out->entry[n] = holder;

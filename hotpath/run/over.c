@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "hotpath/expr/json_text.h"
 #include "hotpath/run/worker_state.h"
 #include "hotpath/state/over.h"
 #include "hotpath/state/row.h"
@@ -17,6 +18,8 @@ struct weir_over {
 	/* a slot at hand */
 	bool running;
 	uint32_t at, count;
+	uint32_t element_at;   /* UNNEST: how far the row's array has been walked, */
+	int64_t element;       /* and how many elements that were */
 	struct weir_rows *out; /* rows of fr, or own; NULL: none yet */
 	struct weir_fragment *fr;
 	uint64_t out_bytes;
@@ -140,6 +143,65 @@ static void put(struct weir_over *ov, const struct weir_slot *sl, uint32_t i)
 	to->entry[n] = NULL;
 }
 
+/* ---- UNNEST ---- */
+
+static void clear_null(struct weir_col *c, uint32_t row)
+{
+	if (c->has_null)
+		c->nulls[row / 64] &= ~(UINT64_C(1) << (row % 64));
+}
+
+/* Row i with the next element of its array: an ARRAY of it, and its number. False: the array has no more. */
+static bool put_element(struct weir_over *ov, const struct weir_slot *sl, uint32_t i)
+{
+	const struct weir_state_def *def = &ov->ps->def;
+	struct weir_rows *to = ov->out;
+	uint32_t n = to->count, side = def->key_count + def->sides[0].col_count;
+	struct weir_json_text_slice all, one;
+	put(ov, sl, i);
+	const struct weir_col *array = &to->cols[def->key_count + def->over->array];
+	struct weir_col *element = &to->cols[side], *number = &to->cols[side + 1];
+	const struct weir_str *s = &array->str[n];
+	bool found = !weir_col_is_null(array, n) && weir_json_text_take(s->data, s->bytes, &all, NULL) &&
+		     all.form == WEIR_JSON_TEXT_ARRAY && weir_json_text_next(&all, &ov->element_at, &one);
+	if (found) {
+		uint8_t *text = weir_scratch_take(&to->scratch, (size_t)one.bytes + 2);
+		text[0] = '[';
+		memcpy(text + 1, one.data, one.bytes);
+		text[one.bytes + 1] = ']';
+		element->str[n] = (struct weir_str){text, one.bytes + 2, 0};
+		number->i64[n] = ++ov->element;
+		clear_null(element, n);
+		clear_null(number, n);
+		return true;
+	}
+	if (ov->element == 0 && def->over->outer) {
+		weir_row_set_null(element, 2, n);
+		ov->element = 1;
+		ov->element_at = UINT32_MAX; /* the next look is the last */
+		return true;
+	}
+	to->count--;
+	for (uint32_t c = 0; c < to->col_count; c++)
+		clear_null(&to->cols[c], n);
+	return false;
+}
+
+/* The rest of the rows' elements. False: no fragment is free. */
+static bool run_unnest(struct weir_over *ov, struct weir_bundle *b, const struct weir_slot *sl)
+{
+	while (ov->at < ov->count) {
+		if (!room(ov, b, sl->number))
+			return false;
+		if (ov->element_at != UINT32_MAX && put_element(ov, sl, ov->at))
+			continue;
+		ov->at++;
+		ov->element_at = 0;
+		ov->element = 0;
+	}
+	return true;
+}
+
 bool weir_over_run(struct weir_over *ov, struct weir_bundle *b, uint32_t slot, bool close_all, int64_t *end_max)
 {
 	struct weir_slot *sl = ov->w->slots[ov->stage][slot];
@@ -147,9 +209,11 @@ bool weir_over_run(struct weir_over *ov, struct weir_bundle *b, uint32_t slot, b
 	if (!ov->running) {
 		ov->running = true;
 		ov->at = 0;
+		ov->element_at = 0;
+		ov->element = 0;
 		ov->count = weir_over_take(sl, task, close_all, ov->work);
 		ov->w->st->now->agg_errors += weir_over_errors(ov->work);
-		if (ov->count && close_all) {
+		if (ov->count && close_all && !ov->ps->def.over->unnest) {
 			struct weir_join_row row;
 			const uint8_t *results;
 			uint32_t bytes;
@@ -157,6 +221,8 @@ bool weir_over_run(struct weir_over *ov, struct weir_bundle *b, uint32_t slot, b
 			*end_max = weir_max_i64(*end_max, row.time + 1);
 		}
 	}
+	if (ov->ps->def.over->unnest && !run_unnest(ov, b, sl))
+		return false;
 	while (ov->at < ov->count) {
 		if (!room(ov, b, slot))
 			return false;
@@ -170,7 +236,8 @@ bool weir_over_run(struct weir_over *ov, struct weir_bundle *b, uint32_t slot, b
 		weir_worker_send_stage_fragment(ov->w, fr);
 	}
 	ov->out = NULL;
-	weir_join_drop(sl, task);
+	/* Of UNNEST numbers stand for times, and all have left. */
+	weir_join_drop(sl, ov->ps->def.over->unnest ? INT64_MAX : task);
 	ov->running = false;
 	return true;
 }

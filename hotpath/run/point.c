@@ -128,6 +128,8 @@ static bool hand_on_changes(struct weir_worker *w, struct weir_bundle *b, bool c
 	struct weir_worker_state *st = w->st;
 	struct point_run *pt = &st->point;
 	struct weir_slot *sl = w->slots[pt->stage][pt->slot];
+	const struct weir_state_def *def = &w->cf.plan->stages[pt->stage].def;
+	bool can_go = def->kind == WEIR_STATE_ROWS || def->retracts;
 	if (st->has_stage_branch[pt->stage]) {
 		for (;;) {
 			struct weir_fragment *fr = weir_worker_take_stage_fragment(w, pt->stage);
@@ -141,7 +143,7 @@ static bool hand_on_changes(struct weir_worker *w, struct weir_bundle *b, bool c
 				break;
 			}
 			/* What has been handed on can be taken back. */
-			for (uint32_t i = 0; i < n && w->cf.plan->stages[pt->stage].def.kind == WEIR_STATE_ROWS; i++)
+			for (uint32_t i = 0; i < n && can_go; i++)
 				if (fr->rows.entry[i])
 					weir_slot_set_emitted(sl, fr->rows.entry[i], true);
 			weir_worker_hand_over(w, b, fr);

@@ -753,6 +753,16 @@ static void count_late(struct weir_worker *w, struct weir_bundle *b, const struc
 	}
 }
 
+/* Whether rows[i] is what a row was and rows[i + 1] what it is now, in one group: one update of it. */
+static bool is_replaced(const struct weir_keyed *in, const uint16_t *rows, uint32_t i, uint32_t count)
+{
+	if (i + 1 == count || in->deletes == NULL || in->deletes[rows[i]] != WEIR_REPLACED)
+		return false;
+	uint32_t a = rows[i], b = rows[i + 1];
+	return b == a + 1 && in->hash[a] == in->hash[b] && in->key_bytes[a] == in->key_bytes[b] &&
+	       memcmp(in->key[a], in->key[b], in->key_bytes[a]) == 0;
+}
+
 /* Folds rows of a fragment branch, all this worker's, into its slots. */
 void weir_worker_apply_rows(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr,
 			    const struct weir_fragment_branch *fb, const struct weir_keyed *keyed, const uint16_t *rows,
@@ -763,8 +773,9 @@ void weir_worker_apply_rows(struct weir_worker *w, struct weir_bundle *b, const 
 	const struct weir_state_def *def = &w->cf.plan->stages[stage].def;
 	/* Of numbered rows the newest of an order point counts, in whatever order slots are heard. */
 	bool each = def->changes && !w->cf.emit_coalesce && !def->numbered && !st->has_stage_branch[stage];
-	for (uint32_t i = 0; i < count; i += each ? 1 : count) {
-		weir_state_apply(def, w->slots[stage], keyed, rows + i, each ? 1 : count, clock, &st->applied);
+	for (uint32_t i = 0, n; i < count; i += n) {
+		n = !each ? count : def->retracts && is_replaced(keyed, rows, i, count) ? 2 : 1;
+		weir_state_apply(def, w->slots[stage], keyed, rows + i, n, clock, &st->applied);
 		st->now->applied += st->applied.applied;
 		st->now->late_windows += st->applied.late_windows;
 		if (st->applied.late)

@@ -52,6 +52,13 @@ struct agg_distinct {
 	uint32_t full; /* the set could not grow: the result is NULL */
 	uint64_t n;
 };
+/* Values one by one: list.h. */
+struct agg_list {
+	uint32_t ref;
+	uint32_t used; /* bytes of the blob */
+	uint32_t n;
+	uint32_t full; /* there were too many: only their number is known, until it is 0 */
+};
 _Static_assert(sizeof(struct agg_sum) == 24 && _Alignof(struct agg_sum) == 8, "states are 8-byte aligned");
 _Static_assert(sizeof(struct agg_avg) == 32 && sizeof(struct agg_wide) == 24, "states are 8-byte aligned");
 

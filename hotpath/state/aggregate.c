@@ -3,7 +3,7 @@
 #include "hotpath/state/aggregate.h"
 #include "hotpath/core/diag.h"
 #include "hotpath/state/agg_state.h"
-#include "hotpath/state/blob.h"
+#include "hotpath/state/list.h"
 
 #include <math.h>
 
@@ -24,6 +24,7 @@ static const struct agg_name {
 	{"VAR_POP", WEIR_AGG_VAR_POP},
 	{"VAR_SAMP", WEIR_AGG_VAR_SAMP},
 	{"VARIANCE", WEIR_AGG_VAR_SAMP},
+	{"ARRAY_AGG", WEIR_AGG_ARRAY_AGG},
 };
 
 static bool name_equal(const char *a, const char *b)
@@ -50,7 +51,8 @@ static bool kind_is_nested(enum weir_kind k)
 	return k == WEIR_KIND_ARRAY || k == WEIR_KIND_MAP || k == WEIR_KIND_ROW;
 }
 
-static enum weir_err agg_type(struct weir_agg *a, const char *name, struct weir_diag **dg)
+static enum weir_err agg_type(struct weir_agg *a, const char *name, const struct weir_type *element,
+			      struct weir_diag **dg)
 {
 	const struct weir_type *t = &a->arg_type;
 	char text[128];
@@ -65,6 +67,11 @@ static enum weir_err agg_type(struct weir_agg *a, const char *name, struct weir_
 	case WEIR_AGG_LAST_VALUE:
 		a->result_type = *t;
 		a->result_type.not_null = false;
+		return WEIR_OK;
+	case WEIR_AGG_ARRAY_AGG:
+		a->result_type = (struct weir_type){.kind = WEIR_KIND_ARRAY, .field_count = 1, .fields = element};
+		a->list = true;
+		a->elements_max = WEIR_LIST_ELEMENTS_DEFAULT;
 		return WEIR_OK;
 	case WEIR_AGG_MIN:
 	case WEIR_AGG_MAX:
@@ -117,7 +124,7 @@ enum weir_err weir_agg_resolve(struct weir_agg *out, const char *name, bool dist
 			return weir_diag_set(dg, WEIR_E_PLAN, "DISTINCT is for COUNT, MIN and MAX, not for %s",
 					     found->name);
 	}
-	enum weir_err err = agg_type(&a, found->name, dg);
+	enum weir_err err = agg_type(&a, found->name, arg, dg);
 	if (err == WEIR_OK)
 		*out = a;
 	return err;
@@ -130,6 +137,8 @@ static bool agg_is_text(const struct weir_agg *a)
 
 bool weir_agg_has_blob(const struct weir_agg *a)
 {
+	if (a->list)
+		return true;
 	switch (a->kind) {
 	case WEIR_AGG_COUNT_DISTINCT:
 		return true;
@@ -146,6 +155,8 @@ bool weir_agg_has_blob(const struct weir_agg *a)
 static uint32_t agg_state_bytes(const struct weir_agg *a)
 {
 	enum weir_phys phys = weir_type_phys(&a->arg_type);
+	if (a->list)
+		return sizeof(struct agg_list);
 	switch (a->kind) {
 	case WEIR_AGG_COUNT_STAR:
 	case WEIR_AGG_COUNT:
@@ -395,6 +406,13 @@ bool weir_agg_final(const struct weir_agg *a, const uint8_t *state, const struct
 	}
 }
 
+bool weir_agg_result(const struct weir_agg *a, const uint8_t *state, const struct weir_pages *pages, struct weir_col *c,
+		     uint32_t row, struct weir_scratch *scratch)
+{
+	const void *s = state;
+	return a->list ? weir_list_final(a, s, pages, c, row, scratch) : weir_agg_final(a, state, pages, c, row);
+}
+
 static struct weir_text *agg_text_of(const struct weir_agg *a, uint8_t *state)
 {
 	void *s = state;
@@ -412,6 +430,8 @@ uint32_t weir_agg_blob(const struct weir_agg *a, const uint8_t *state)
 {
 	if (!weir_agg_has_blob(a))
 		return 0;
+	if (a->list)
+		return ((const struct agg_list *)(const void *)state)->ref;
 	if (a->kind == WEIR_AGG_COUNT_DISTINCT)
 		return ((const struct agg_distinct *)(const void *)state)->ref;
 	return agg_text_of(a, (uint8_t *)(uintptr_t)state)->ref;
@@ -419,7 +439,9 @@ uint32_t weir_agg_blob(const struct weir_agg *a, const uint8_t *state)
 
 void weir_agg_set_blob(const struct weir_agg *a, uint8_t *state, uint32_t ref)
 {
-	if (a->kind == WEIR_AGG_COUNT_DISTINCT)
+	if (a->list)
+		((struct agg_list *)(void *)state)->ref = ref;
+	else if (a->kind == WEIR_AGG_COUNT_DISTINCT)
 		((struct agg_distinct *)(void *)state)->ref = ref;
 	else
 		agg_text_of(a, state)->ref = ref;
@@ -427,6 +449,8 @@ void weir_agg_set_blob(const struct weir_agg *a, uint8_t *state, uint32_t ref)
 
 bool weir_agg_check(const struct weir_agg *a, const uint8_t *state, const uint8_t *payload, uint32_t capacity)
 {
+	if (a->list)
+		return weir_list_check((const struct agg_list *)(const void *)state, payload, capacity);
 	if (a->kind == WEIR_AGG_COUNT_DISTINCT) {
 		const struct agg_distinct *d = (const struct agg_distinct *)(const void *)state;
 		return payload == NULL ? d->n == 0 : weir_set_check(payload, capacity, d->n);

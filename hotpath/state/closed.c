@@ -342,7 +342,7 @@ uint64_t weir_rows_put(struct weir_rows *r, uint32_t row, const struct weir_stat
 	for (uint32_t i = 0; i < def->agg_count; i++, n++) {
 		const struct weir_agg *a = &def->aggs[i];
 		const uint8_t *state = (const uint8_t *)e + def->head_bytes + a->state_at;
-		r->agg_errors += !weir_agg_final(a, state, pages, &r->cols[n], row);
+		r->agg_errors += !weir_agg_result(a, state, pages, &r->cols[n], row, &r->scratch);
 	}
 	if (is_windowed(def)) {
 		r->cols[n].i64[row] = start;

@@ -4,6 +4,7 @@
  * @thread worker. */
 #include "hotpath/state/agg_state.h"
 #include "hotpath/state/aggregate.h"
+#include "hotpath/state/list.h"
 
 #include <math.h>
 
@@ -328,6 +329,14 @@ static void fold_distinct(const struct picked *pk, uint32_t at, const struct wei
 
 /* ---- all of them ---- */
 
+static void fold_list(const struct picked *pk, uint32_t at, const struct weir_agg *a, const struct weir_col *c)
+{
+	EACH(i, pk)
+	{
+		weir_list_add(a, pk->gen[i], STATE(agg_list, pk, i, at), c, pk->row[i]);
+	}
+}
+
 static void fold_one(const struct weir_agg *a, const struct picked *pk, uint32_t at, const struct weir_col *c)
 {
 	switch (a->kind) {
@@ -360,6 +369,9 @@ static void fold_one(const struct weir_agg *a, const struct picked *pk, uint32_t
 	case WEIR_AGG_VAR_SAMP:
 		fold_var(pk, at, a, c);
 		break;
+	case WEIR_AGG_ARRAY_AGG:
+		fold_list(pk, at, a, c);
+		break;
 	}
 }
 
@@ -371,7 +383,8 @@ void weir_agg_fold(const struct weir_state_def *def, const struct weir_lanes *ln
 	for (uint32_t i = 0; i < def->agg_count; i++) {
 		const struct weir_agg *a = &def->aggs[i];
 		const struct weir_col *arg = a->kind == WEIR_AGG_COUNT_STAR ? NULL : cols[a->arg];
-		pick(&pk, &store, ln, from, count, arg, a->filter >= 0 ? cols[a->filter] : NULL);
+		/* Of an array NULLs are elements. */
+		pick(&pk, &store, ln, from, count, a->list ? NULL : arg, a->filter >= 0 ? cols[a->filter] : NULL);
 		fold_one(a, &pk, def->head_bytes + a->state_at, arg);
 	}
 }
@@ -489,6 +502,9 @@ static void merge_one(const struct weir_agg *a, struct weir_gen *g, void *to, co
 		break;
 	case WEIR_AGG_COUNT_DISTINCT:
 		merge_distinct(g, to, pg, from);
+		break;
+	case WEIR_AGG_ARRAY_AGG:
+		weir_list_merge(a, g, to, pg, from);
 		break;
 	case WEIR_AGG_SUM: {
 		if (phys == WEIR_PHYS_F64) {

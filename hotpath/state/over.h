@@ -22,10 +22,16 @@
 
 enum { WEIR_OVER_FNS_MAX = 64, WEIR_OVER_ARGS_MAX = 2 * WEIR_OVER_FNS_MAX };
 
-/* The functions of one state. Made by the planner, completed by weir_state_def_init. */
+/* UNNEST is a state of the same kind, without functions and without waiting: rows leave at the next order point, in the
+ * order they came, once for each element of an array of theirs. Nothing is kept across an order point.
+ *
+ * The functions of one state. Made by the planner, completed by weir_state_def_init. */
 struct weir_over_def {
 	uint32_t fn_count;
 	const struct weir_over_fn *fns; /* their results are the columns of side 1 */
+	bool unnest;                    /* side 1: an ARRAY of the one element, and its number from 1 */
+	uint32_t array;                 /* unnest: which column of side 0 */
+	bool outer;                     /* unnest: a row without elements leaves once, with NULLs */
 	/* Set by weir_state_def_init: */
 	bool timed;
 	bool sums;         /* some frame has no lower bound */

@@ -8,7 +8,7 @@
 #include "hotpath/state/row.h"
 
 /* Generation of the chains; those of waiting rows are even. */
-enum { CHAIN_GEN = 1, CHAIN_HEAD = 12, STATE_BYTES = 32, KEEP_ROWS_MAX = 1000000 };
+enum { CHAIN_GEN = 1, CHAIN_HEAD = 12, UNNEST_HEAD = 8, STATE_BYTES = 32, KEEP_ROWS_MAX = 1000000 };
 
 /* ---- the definition ---- */
 
@@ -73,7 +73,7 @@ enum weir_err weir_over_def_init(struct weir_state_def *def, struct weir_diag **
 		if (fn->kind == WEIR_OVER_LAG || fn->preceding >= 0)
 			note_past(ov, arg);
 	}
-	ov->timed = ov->timed && !ov->sums;
+	ov->timed = (ov->timed && !ov->sums) || ov->unnest;
 	if (ov->keep_ms > INT64_C(1) << 40)
 		return weir_diag_set(dg, WEIR_E_PLAN, "OVER: the frame is longer than 34 years");
 	def->buffers = true;
@@ -88,6 +88,8 @@ enum weir_err weir_over_def_init(struct weir_state_def *def, struct weir_diag **
 void weir_over_def_print(const struct weir_over_def *ov, struct weir_buf *out)
 {
 	static const char *const kinds[] = {"LAG", "ROW_NUMBER"};
+	if (ov->unnest)
+		weir_buf_printf(out, "UNNEST of %u%s", ov->array, ov->outer ? ", outer" : "");
 	for (uint32_t i = 0; i < ov->fn_count; i++) {
 		const struct weir_over_fn *fn = &ov->fns[i];
 		weir_buf_printf(out, "%s%s", i != 0 ? ", " : "",
@@ -120,20 +122,23 @@ void weir_over_apply(const struct weir_state_def *def, struct weir_slot *const *
 	for (uint32_t i = 0; i < count; i++) {
 		uint16_t row = rows[i];
 		struct weir_slot *sl = slots[in->slot[row]];
-		if (is_final(def, in->time[row], weir_clock_at(def, clock, in->run[row]))) {
+		if (!def->over->unnest && is_final(def, in->time[row], weir_clock_at(def, clock, in->run[row]))) {
 			out->late_row[out->late++] = row;
 			continue;
 		}
-		uint64_t bytes = weir_row_bytes(in->cols, def->sides[0].col_count, row);
+		uint32_t head = def->over->unnest ? UNNEST_HEAD : 0;
+		uint64_t bytes = head + weir_row_bytes(in->cols, def->sides[0].col_count, row);
 		uint8_t *packed = small;
 		if (bytes > sizeof small) {
 			large.bytes = 0;
 			weir_buf_room(&large, bytes);
 			packed = large.data;
 		}
-		(void)weir_row_pack(in->cols, def->sides[0].col_count, row, packed);
+		(void)weir_row_pack(in->cols, def->sides[0].col_count, row, packed + head);
+		if (head != 0) /* its time; among those that wait its number stands for it */
+			weir_store_le64(packed, (uint64_t)in->time[row]);
 		struct weir_join_row r = {.hash = in->hash[row],
-					  .time = in->time[row],
+					  .time = head != 0 ? (int64_t)sl->records : in->time[row],
 					  .key = in->key[row],
 					  .key_bytes = in->key_bytes[row],
 					  .row = packed,
@@ -585,10 +590,10 @@ uint32_t weir_over_take(struct weir_slot *sl, int64_t task_time, bool all, struc
 {
 	wk->found.bytes = wk->order.bytes = wk->results.bytes = 0;
 	wk->frames.errors = 0;
-	weir_join_take_final(sl, task_time, all, &wk->found);
+	weir_join_take_final(sl, task_time, all || wk->def->over->unnest, &wk->found);
 	uint32_t count = (uint32_t)(wk->found.bytes / sizeof(struct weir_join_found));
-	if (count == 0)
-		return 0;
+	if (count == 0 || wk->def->over->unnest)
+		return count;
 	for (uint32_t i = 0; i < count; i++) {
 		/* It has left; but frames still read it. */
 		struct weir_entry *e = &found_at(wk, i)->bf->e;
@@ -611,6 +616,14 @@ void weir_over_get(const struct weir_slot *sl, const struct weir_over_work *wk, 
 	const size_t *place = (const size_t *)(const void *)wk->place.data + (size_t)i * 2;
 	(void)sl;
 	weir_join_buffer_get(wk->def, found_at(wk, i), row);
+	if (wk->def->over->unnest) {
+		row->time = (int64_t)weir_load_le64(row->row);
+		row->row += UNNEST_HEAD;
+		row->row_bytes -= UNNEST_HEAD;
+		*results = NULL;
+		*result_bytes = 0;
+		return;
+	}
 	*results = wk->results.data + place[0];
 	*result_bytes = (uint32_t)place[1];
 }

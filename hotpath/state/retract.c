@@ -1,11 +1,12 @@
 /* retract.c: an unwindowed GROUP BY over a table: what a row was is subtracted, what it is now is added, and a group
  * whose last member leaves is deleted. The last aggregate counts the members. @thread worker.
  *
- * Only aggregates that can be taken back: COUNT, SUM, AVG. `seen` of a sum counts its values here. */
+ * COUNT, SUM and AVG are taken back by arithmetic (`seen` of a sum counts its values here); of the others the group's
+ * values are kept (list.h). */
 #include <math.h>
 
 #include "hotpath/core/hash.h"
-#include "hotpath/state/agg_state.h"
+#include "hotpath/state/list.h"
 #include "hotpath/state/slot.h"
 
 bool weir_agg_can_subtract(const struct weir_agg *a)
@@ -16,7 +17,22 @@ bool weir_agg_can_subtract(const struct weir_agg *a)
 
 bool weir_agg_can_retract(const struct weir_agg *a)
 {
-	return weir_agg_can_subtract(a);
+	return weir_agg_can_subtract(a) || weir_agg_keeps_list(a);
+}
+
+bool weir_agg_keeps_list(const struct weir_agg *a)
+{
+	switch (a->kind) {
+	case WEIR_AGG_ARRAY_AGG:
+	case WEIR_AGG_MIN:
+	case WEIR_AGG_MAX:
+	case WEIR_AGG_FIRST_VALUE:
+	case WEIR_AGG_LAST_VALUE:
+	case WEIR_AGG_COUNT_DISTINCT:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* sum + over * 2^128, with v added or subtracted. Returns what over gains. */
@@ -79,7 +95,19 @@ static bool takes_part(const struct weir_agg *a, const struct weir_col *const *c
 		if (weir_col_is_null(f, row) || f->u8[f->is_const ? 0 : row] == 0)
 			return false;
 	}
-	return a->arg < 0 || !weir_col_is_null(cols[a->arg], row);
+	return a->arg < 0 || a->kind == WEIR_AGG_ARRAY_AGG || !weir_col_is_null(cols[a->arg], row);
+}
+
+static void apply_one(const struct weir_agg *a, struct weir_gen *g, uint8_t *state, const struct weir_col *const *cols,
+		      uint32_t row, bool minus)
+{
+	const struct weir_col *c = a->arg < 0 ? NULL : cols[a->arg];
+	if (!a->list)
+		weir_agg_step(a, state, c, row, minus);
+	else if (minus)
+		weir_list_remove(a, g, (struct agg_list *)(void *)state, c, row);
+	else
+		weir_list_add(a, g, (struct agg_list *)(void *)state, c, row);
 }
 
 void weir_retract_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
@@ -96,8 +124,7 @@ void weir_retract_apply(const struct weir_state_def *def, struct weir_slot *cons
 		uint8_t *states = (uint8_t *)e + def->head_bytes;
 		for (uint32_t a = 0; a < def->agg_count; a++)
 			if (takes_part(&def->aggs[a], in->cols, row))
-				weir_agg_step(&def->aggs[a], states + def->aggs[a].state_at,
-					      def->aggs[a].arg < 0 ? NULL : in->cols[def->aggs[a].arg], row, minus);
+				apply_one(&def->aggs[a], g, states + def->aggs[a].state_at, in->cols, row, minus);
 		const struct agg_count *members =
 			(const struct agg_count *)(void *)(states + def->aggs[def->agg_count - 1].state_at);
 		e->flags = members->n == 0 ? e->flags | WEIR_ENTRY_GONE : e->flags & (uint8_t)~WEIR_ENTRY_GONE;

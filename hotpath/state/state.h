@@ -121,6 +121,8 @@ struct weir_keyed {
 	const uint8_t *deletes; /* ROWS, JOIN: not 0 where the key's row goes; retracts: where a row is taken
 				   out; NULL: none does */
 };
+/* In deletes, of a retracted row: the next one is what it became. */
+#define WEIR_REPLACED 2
 void weir_key_encode(const struct weir_col *const *key_cols, const struct weir_type *types, uint32_t key_count,
 		     const struct weir_sel *sel, struct weir_scratch *scratch, struct weir_keyed *out);
 /* The reverse, for one key: writes row `row` of cols[0..key_count). Strings point into scratch or the key itself.

@@ -154,7 +154,7 @@ const char *weir_agg_kind_name(enum weir_agg_kind kind)
 {
 	static const char *const aggs[] = {"COUNT_STAR",  "COUNT",   "COUNT_DISTINCT", "SUM",        "MIN",
 					   "MAX",         "AVG",     "FIRST_VALUE",    "LAST_VALUE", "STDDEV_POP",
-					   "STDDEV_SAMP", "VAR_POP", "VAR_SAMP"};
+					   "STDDEV_SAMP", "VAR_POP", "VAR_SAMP",       "ARRAY_AGG"};
 	return aggs[kind];
 }
 

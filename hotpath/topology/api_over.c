@@ -1,4 +1,4 @@
-/* api_over.c: functions OVER behind weir.h. Cold path, @thread init. */
+/* api_over.c: functions OVER and UNNEST behind weir.h. Cold path, @thread init. */
 #include "hotpath/topology/api.h"
 #include "hotpath/topology/over_bind.h"
 
@@ -68,4 +68,46 @@ struct weir_stream *weir_over(struct weir_stream *st, const char *state_name, co
 	if (err != WEIR_OK)
 		return is_broken(st) ? new_stream(st->tp, st) : failed(&c, st);
 	return weir_api_project(&c, st, node, names, bound, count);
+}
+
+struct weir_stream *weir_unnest(struct weir_stream *st, const char *state_name, const char *array, const char *name,
+				int keep)
+{
+	struct call c = begin(st->tp);
+	struct weir_node *in = node_of(st);
+	struct weir_ast *ast = NULL;
+	const struct weir_expr *e = NULL;
+	if (is_broken(st))
+		return new_stream(st->tp, st);
+	struct weir_scope scope = scope_of(c.m, st, in, "weir_unnest cannot hold an aggregate");
+	enum weir_err err = check_state_name(&c, "weir_unnest", state_name);
+	if (err == WEIR_OK && name == NULL)
+		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_unnest: the new column needs a name");
+	if (err == WEIR_OK)
+		err = tokens_of(&c, "weir_unnest", array);
+	if (err == WEIR_OK)
+		err = weir_expr_parse(&c.ts, c.m, &ast, &c.dg);
+	if (err == WEIR_OK)
+		err = expect_end(&c);
+	if (err == WEIR_OK)
+		err = weir_expr_bind(&scope, &c.ts, ast, c.m, &e, &c.dg);
+	if (err != WEIR_OK)
+		return failed(&c, st);
+	struct weir_node *node = weir_build_unnest(st->tp, in, state_name, e, keep != 0);
+	if (is_broken(st))
+		return new_stream(st->tp, st);
+	/* The visible columns, the element, and project's room for the time column. */
+	const struct weir_expr **exprs = weir_mem_take(c.m, (st->visible + 3) * sizeof *exprs);
+	const char **names = weir_mem_take(c.m, (st->visible + 3) * sizeof *names);
+	for (uint32_t i = 0; i < st->visible; i++) {
+		names[i] = node->columns[i].name;
+		exprs[i] = weir_expr_column(c.m, i, &node->columns[i].type, names[i]);
+	}
+	const struct weir_expr *item[2] = {
+		weir_expr_column(c.m, in->column_count, &node->columns[in->column_count].type, "element"),
+		weir_expr_bigint(c.m, 1)};
+	names[st->visible] = name;
+	if (weir_expr_call(c.m, "ITEM", item, 2, &exprs[st->visible], &c.dg) != WEIR_OK)
+		return failed(&c, st);
+	return weir_api_project(&c, st, node, names, exprs, st->visible + 1);
 }

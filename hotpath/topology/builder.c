@@ -721,7 +721,8 @@ static bool check_over(struct weir_topology *tp, const struct weir_node *in, con
 			return false;
 		}
 	if (in->is_table) {
-		FAIL(tp, "state '%s': functions OVER are for a stream, not for a table", state_name);
+		FAIL(tp, "state '%s': %s for a stream, not for a table", state_name,
+		     spec->unnest ? "UNNEST is" : "functions OVER are");
 		return false;
 	}
 	for (uint32_t k = 0; k < spec->key_count; k++) {
@@ -761,6 +762,51 @@ struct weir_node *weir_build_over(struct weir_topology *tp, struct weir_node *in
 	n->state_grace_ms = in->grace_ms;
 	n->state_name = weir_mem_strdup(&tp->m, state_name);
 	n->over = copy;
+	return n;
+}
+
+/* Rows go where their first plain column says: it need not mean anything, only spread them. */
+static const struct weir_expr *spread_by(struct weir_topology *tp, const struct weir_node *in)
+{
+	for (uint32_t c = 0; c < in->column_count; c++) {
+		enum weir_kind k = in->columns[c].type.kind;
+		if (k != WEIR_KIND_ARRAY && k != WEIR_KIND_MAP && k != WEIR_KIND_ROW && k != WEIR_KIND_FLOAT &&
+		    k != WEIR_KIND_DOUBLE)
+			return weir_expr_column(&tp->m, c, &in->columns[c].type, in->columns[c].name);
+	}
+	return NULL;
+}
+
+struct weir_node *weir_build_unnest(struct weir_topology *tp, struct weir_node *in, const char *state_name,
+				    const struct weir_expr *array, bool outer)
+{
+	char type[80];
+	const struct weir_expr *key = spread_by(tp, in);
+	struct weir_over_spec *spec = weir_mem_take(&tp->m, sizeof *spec);
+	*spec = (struct weir_over_spec){.key_count = key != NULL,
+					.keys = weir_mem_copy(&tp->m, &key, sizeof(struct weir_expr *)),
+					.arg_count = 1,
+					.args = weir_mem_copy(&tp->m, &array, sizeof(struct weir_expr *)),
+					.unnest = true,
+					.outer = outer};
+	if (!has_room(tp, (uint64_t)in->column_count + 2) || !check_over(tp, in, state_name, spec))
+		return broken(tp, in);
+	if (array->type.kind != WEIR_KIND_ARRAY) {
+		FAIL(tp, "state '%s': UNNEST takes an ARRAY, not %s", state_name, type_text(&array->type, &type));
+		return broken(tp, in);
+	}
+	struct weir_node *n =
+		add_node(tp, WEIR_NODE_OVER, unique_name(tp, state_name, false), &in, 1, in->column_count + 2);
+	struct weir_column *columns = columns_of(n);
+	memcpy(columns, in->columns, in->column_count * sizeof *columns);
+	columns += in->column_count;
+	columns[0] = (struct weir_column){"element", array->type, WEIR_ROLE_NONE};
+	columns[1] = (struct weir_column){"ordinality", {.kind = WEIR_KIND_BIGINT}, WEIR_ROLE_NONE};
+	columns[0].type.not_null = false;
+	n->rowtime = in->rowtime;
+	n->state_grace_ms = in->grace_ms;
+	n->state_name = weir_mem_strdup(&tp->m, state_name);
+	n->over = spec;
 	return n;
 }
 

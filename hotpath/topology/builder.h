@@ -77,6 +77,8 @@ struct weir_over_spec {
 	const struct weir_expr *const *args;
 	uint32_t fn_count;
 	const struct weir_over_fn *fns; /* arg and fallback number args; agg.text is the function's */
+	bool unnest;                    /* weir_build_unnest: args[0] is the array, there are no functions */
+	bool outer;
 };
 
 enum weir_window_kind {
@@ -199,6 +201,11 @@ struct weir_node *weir_build_join(struct weir_topology *tp, struct weir_node *le
  * time attribute. */
 struct weir_node *weir_build_over(struct weir_topology *tp, struct weir_node *in, const char *state_name,
 				  const struct weir_over_spec *spec, const char *const *names);
+/* in's columns, once for each element of array (over in's columns), and behind them "element" (an ARRAY of that element
+ * alone: ITEM(element, 1) is it) and "ordinality" (BIGINT, from 1). outer: a row without elements stays, with NULLs. in
+ * is a stream; the order of rows with equal first columns is kept. */
+struct weir_node *weir_build_unnest(struct weir_topology *tp, struct weir_node *in, const char *state_name,
+				    const struct weir_expr *array, bool outer);
 /* in's columns must be def's persisted columns (physical, and metadata that is not virtual) in order, of equal types.
  * prints_rows: a bare SELECT; then def may be NULL. */
 struct weir_node *weir_build_sink(struct weir_topology *tp, struct weir_node *in, const struct weir_table_def *def,

@@ -357,6 +357,11 @@ static void put_detail(const struct weir_node *n, struct weir_buf *out)
 		weir_join_put(out, n);
 		break;
 	case WEIR_NODE_OVER:
+		if (n->over->unnest) {
+			weir_buf_puts(out, "UNNEST ");
+			weir_expr_print(n->over->args[0], names, out);
+			break;
+		}
 		for (uint32_t f = 0; f < n->over->fn_count; f++)
 			weir_buf_printf(out, "%s%s", f == 0 ? "" : ", ", n->over->fns[f].agg.text);
 		for (uint32_t k = 0; k < n->over->key_count; k++) {

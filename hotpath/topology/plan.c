@@ -459,19 +459,19 @@ static enum weir_err check_retractions(struct weir_planner *p, const struct weir
 	const struct weir_node *from = node->inputs[0];
 	while (from->kind == WEIR_NODE_FILTER || from->kind == WEIR_NODE_PROJECT)
 		from = from->inputs[0];
-	if ((from->kind != WEIR_NODE_SOURCE && from->kind != WEIR_NODE_JOIN) || node->window.kind != WEIR_WINDOW_NONE)
+	bool group = from->kind == WEIR_NODE_AGGREGATE && from->table_key != NULL;
+	if ((from->kind != WEIR_NODE_SOURCE && from->kind != WEIR_NODE_JOIN && !group) ||
+	    node->window.kind != WEIR_WINDOW_NONE)
 		return weir_diag_set(p->dg, WEIR_E_PLAN,
-				     "state %s aggregates a table (a plain GROUP BY or EMIT CHANGES result): that "
-				     "needs retractions, "
-				     "which are not supported yet; aggregate the stream, or window the first aggregate",
+				     "not supported yet: state %s aggregates a table that changes by window (EMIT "
+				     "CHANGES), or is a UNION, or windows a table; aggregate the stream, or make the "
+				     "first aggregate final",
 				     node->state_name);
 	for (uint32_t i = 0; i < node->agg_count; i++)
 		if (!weir_agg_can_retract(&node->aggs[i]))
-			return weir_diag_set(p->dg, WEIR_E_PLAN,
-					     "not supported yet: state %s: over a table only COUNT, SUM and AVG can be "
-					     "computed, not %s",
-					     node->state_name,
-					     node->aggs[i].text != NULL ? node->aggs[i].text : "this aggregate");
+			return weir_diag_set(
+				p->dg, WEIR_E_PLAN, "not supported yet: state %s: over a table %s cannot be computed",
+				node->state_name, node->aggs[i].text != NULL ? node->aggs[i].text : "this aggregate");
 	return WEIR_OK;
 }
 
@@ -540,6 +540,13 @@ static enum weir_err stage_of(struct weir_planner *p, const struct weir_node *no
 	struct weir_agg *aggs = weir_mem_take(p->m, (node->agg_count + 1) * sizeof *aggs);
 	if (node->agg_count != 0)
 		memcpy(aggs, node->aggs, node->agg_count * sizeof *aggs);
+	for (uint32_t i = 0; i < node->agg_count; i++) {
+		aggs[i].list = aggs[i].list || (retracts && weir_agg_keeps_list(&aggs[i]));
+		if (p->settings->elements_max != 0)
+			aggs[i].elements_max = p->settings->elements_max;
+		else if (aggs[i].list)
+			aggs[i].elements_max = WEIR_LIST_ELEMENTS_DEFAULT;
+	}
 	def->retracts = retracts;
 	if (retracts)
 		aggs[node->agg_count] = (struct weir_agg){.kind = WEIR_AGG_COUNT_STAR,

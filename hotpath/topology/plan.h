@@ -184,7 +184,8 @@ struct weir_plan_settings {
 	enum { WEIR_PLAN_EXCHANGE_AUTO, WEIR_PLAN_EXCHANGE_LOCAL, WEIR_PLAN_EXCHANGE_TOPIC } exchange;
 	bool task_time_max;
 	bool emit_coalesce;
-	const char *app; /* prefix of state names that have none, and of repartition topics */
+	uint32_t elements_max; /* values that an aggregate keeps of a group one by one, at most; 0: the default */
+	const char *app;       /* prefix of state names that have none, and of repartition topics */
 };
 
 /* Flattens the graph of tp. Fails with what cannot run: no sink, an aggregate over a table, ... */

@@ -1,5 +1,5 @@
-/* plan_over.c: the stage of functions OVER (planner.h). Its rows are the input's columns and what functions read beside
- * them; its columns the keys, those, and the functions' results. @thread init. */
+/* plan_over.c: the stage of functions OVER, and of UNNEST (planner.h). Its rows are the input's columns and what
+ * functions read beside them; its columns the keys, those, and the functions' results. @thread init. */
 #include "hotpath/topology/planner.h"
 
 #include "hotpath/state/over.h"
@@ -30,7 +30,7 @@ enum weir_err weir_planner_over(struct weir_planner *p, const struct weir_node *
 	if (err != WEIR_OK)
 		return err;
 	struct weir_plan_stage *st = &p->stages[index].stage;
-	uint32_t total = n + spec->fn_count;
+	uint32_t results = node->column_count - in->column_count, total = n + results;
 	const char **names = weir_mem_take(p->m, (total + 1) * sizeof *names);
 	struct weir_type *types = weir_mem_take(p->m, (total + 1) * sizeof *types);
 	struct weir_plan_load ld = {
@@ -52,18 +52,24 @@ enum weir_err weir_planner_over(struct weir_planner *p, const struct weir_node *
 		types[i] = ld.exprs[i]->type;
 	}
 	struct weir_over_fn *fns = weir_mem_take(p->m, (spec->fn_count + 1) * sizeof *fns);
-	for (uint32_t f = 0; f < spec->fn_count; f++) {
+	for (uint32_t f = 0; f < results; f++) {
 		names[n + f] = node->columns[in->column_count + f].name;
 		types[n + f] = node->columns[in->column_count + f].type;
+	}
+	for (uint32_t f = 0; f < spec->fn_count; f++) {
 		fns[f] = spec->fns[f];
 		fns[f].arg = place_of(node, fns[f].arg);
 		fns[f].fallback = place_of(node, fns[f].fallback);
 	}
 	struct weir_over_def *over = weir_mem_take(p->m, sizeof *over);
 	struct weir_state_side *sides = weir_mem_take(p->m, 2 * sizeof *sides);
-	*over = (struct weir_over_def){.fn_count = spec->fn_count, .fns = fns};
+	*over = (struct weir_over_def){.fn_count = spec->fn_count,
+				       .fns = fns,
+				       .unnest = spec->unnest,
+				       .array = spec->unnest ? (uint32_t)place_of(node, 0) : 0,
+				       .outer = spec->outer};
 	sides[0] = (struct weir_state_side){.col_count = rows, .types = types + keys};
-	sides[1] = (struct weir_state_side){.col_count = spec->fn_count, .types = types + n};
+	sides[1] = (struct weir_state_side){.col_count = results, .types = types + n};
 	st->key_count = keys;
 	st->column_count = total;
 	st->column_names = names;
@@ -119,6 +125,8 @@ static void find_used(struct weir_planner *p, uint32_t stage, bool *used)
 	for (uint32_t c = 0; c < st->def.sides[0].col_count; c++)
 		for (uint32_t k = 0; k < st->key_count && used[rows + c]; k++)
 			used[rows + c] = !weir_planner_is_key_column(p, stage, 0, c, k);
+	if (over->unnest)
+		used[rows + over->array] = used[fns] = used[fns + 1] = true;
 	for (uint32_t f = 0; f < over->fn_count; f++) {
 		if (!used[fns + f])
 			continue;
@@ -186,15 +194,18 @@ void weir_planner_over_prune(struct weir_planner *p, uint32_t stage)
 	}
 	over->fns = fns;
 	over->fn_count = 0;
-	for (uint32_t f = 0; f < st->def.over->fn_count; f++) {
+	over->array = over->unnest ? (uint32_t)now[over->array] : 0;
+	for (uint32_t f = 0; f < st->def.sides[1].col_count; f++) {
 		uint32_t at = keys + rows + f;
 		map[at] = weir_expr_bool(p->m, true);
 		if (!used[at])
 			continue;
-		struct weir_over_fn *fn = &fns[over->fn_count++];
-		*fn = st->def.over->fns[f];
-		fn->arg = fn->arg >= 0 ? now[fn->arg] : -1;
-		fn->fallback = fn->fallback >= 0 ? now[fn->fallback] : -1;
+		if (!over->unnest) {
+			struct weir_over_fn *fn = &fns[over->fn_count++];
+			*fn = st->def.over->fns[f];
+			fn->arg = fn->arg >= 0 ? now[fn->arg] : -1;
+			fn->fallback = fn->fallback >= 0 ? now[fn->fallback] : -1;
+		}
 		names[n] = st->column_names[at];
 		types[n] = st->column_types[at];
 		map[at] = weir_expr_column(p->m, n, &types[n], names[n]);
@@ -220,7 +231,7 @@ void weir_planner_over_prune(struct weir_planner *p, uint32_t stage)
 	prune_inputs(p, stage, kept, kept_count);
 	struct weir_state_side *sides = weir_mem_take(p->m, 2 * sizeof *sides);
 	sides[0] = (struct weir_state_side){.col_count = kept_count, .types = types + keys};
-	sides[1] = (struct weir_state_side){.col_count = over->fn_count, .types = types + keys + kept_count};
+	sides[1] = (struct weir_state_side){.col_count = n - keys - kept_count, .types = types + keys + kept_count};
 	st->column_names = names;
 	st->column_types = types;
 	st->column_count = n;

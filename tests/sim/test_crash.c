@@ -94,22 +94,42 @@ enum job_kind {
 	JOB_OVER_LAG,
 	JOB_OVER_TIME,
 	JOB_OVER_THEN_WINDOW,
+	JOB_UNNEST,
+	JOB_ARRAYS,
+	JOB_TABLE_ARRAYS,
+	JOB_GROUPED_GROUPS,
 	JOB_COUNT
 };
 
-static const char *const job_name[] = {"tumble",           "hop",
-				       "session",          "tumble changes",
-				       "session changes",  "table",
-				       "two stages",       "stateless",
-				       "table read",       "join table",
-				       "join global",      "join as of",
-				       "join tables",      "join foreign",
-				       "foreign groups",   "table groups",
-				       "join within",      "left join within",
-				       "full join within", "join, then window",
-				       "join windows",     "full join of hops",
-				       "over lag",         "over time",
-				       "over, then window"};
+static const char *const job_name[] = {"tumble",
+				       "hop",
+				       "session",
+				       "tumble changes",
+				       "session changes",
+				       "table",
+				       "two stages",
+				       "stateless",
+				       "table read",
+				       "join table",
+				       "join global",
+				       "join as of",
+				       "join tables",
+				       "join foreign",
+				       "foreign groups",
+				       "table groups",
+				       "join within",
+				       "left join within",
+				       "full join within",
+				       "join, then window",
+				       "join windows",
+				       "full join of hops",
+				       "over lag",
+				       "over time",
+				       "over, then window",
+				       "unnest",
+				       "arrays, unnested",
+				       "arrays of a table",
+				       "groups of groups"};
 
 /* Rows of a table in topic "rows": few keys, some deleted, in the time of the input. */
 static void make_rows(const char *dir, const char *topic, uint64_t seed)
@@ -229,11 +249,39 @@ static struct weir_stream *make_over(struct weir_topology *tp, enum job_kind kin
 			      "k, window_start, COUNT(*) AS n, MAX(total) AS total, MAX(s) AS s");
 }
 
+/* Arrays made and taken apart, lists of values that come and go, and a GROUP BY over a GROUP BY. */
+static struct weir_stream *make_arrays(struct weir_topology *tp, enum job_kind kind, bool direct, const char *in)
+{
+	char options[512];
+	snprintf(options, sizeof options, "connector=recorded path='%s' topic=rows format=json", in);
+	struct weir_stream *st = kind == JOB_TABLE_ARRAYS ? NULL : source(tp, "src", direct, in, "in");
+	if (kind == JOB_TABLE_ARRAYS) {
+		struct weir_table *rows = weir_table(tp, "rows", "k STRING, name STRING, w BIGINT", "k", options);
+		st = weir_select(weir_to_stream(rows), "CAST(w % 20 AS STRING) AS k, w, name");
+		return weir_aggregate(
+			weir_key_by(st, "k"), "g",
+			"k, ARRAY_AGG(w) AS ws, MIN(name) AS least, MAX(w) AS w, COUNT(DISTINCT name) AS d, "
+			"FIRST_VALUE(w) AS f, LAST_VALUE(name) AS l");
+	}
+	if (kind == JOB_GROUPED_GROUPS) {
+		st = weir_aggregate(weir_key_by(st, "k"), "g1", "k, COUNT(*) AS n, SUM(v) AS v");
+		st = weir_select(st, "CAST(n % 10 AS STRING) AS k, v");
+		return weir_aggregate(weir_key_by(st, "k"), "g2", "k, COUNT(*) AS n, SUM(v) AS v, MAX(v) AS w");
+	}
+	st = weir_aggregate(weir_tumble(weir_key_by(st, "k"), 100), "w",
+			    "k, window_start, ARRAY_AGG(s) AS a, ARRAY_AGG(v) AS b");
+	if (kind == JOB_ARRAYS)
+		return weir_select(weir_unnest(st, "u", "a", "s", 1), "k, s, b");
+	st = weir_unnest(st, "u", "b", "v", 0);
+	return weir_aggregate(weir_key_by(st, "k"), "t", "k, COUNT(*) AS n, SUM(v) AS v");
+}
+
 static struct weir_topology *make_job(enum job_kind kind, bool direct, const char *in, const char *out)
 {
 	char options[512];
 	struct weir_topology *tp = weir_topology_create();
-	struct weir_stream *st = kind >= JOB_OVER_LAG     ? make_over(tp, kind, direct, in)
+	struct weir_stream *st = kind >= JOB_UNNEST       ? make_arrays(tp, kind, direct, in)
+				 : kind >= JOB_OVER_LAG   ? make_over(tp, kind, direct, in)
 				 : kind >= JOB_TABLE_READ ? make_join(tp, kind, direct, in)
 							  : source(tp, "src", direct, in, "in");
 	const char *key = "k";

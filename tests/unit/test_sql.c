@@ -448,9 +448,6 @@ static void test_emission(void **state)
 		     " merchant_id, DESCRIPTOR(event_time), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end,"
 		     " merchant_id EMIT CHANGES;",
 		     13, "it lacks the session's window", "the key must hold merchant_id, window_start, window_end");
-	expect_error(
-		"SELECT n, COUNT(*) FROM (SELECT merchant_id, COUNT(*) n FROM orders GROUP BY merchant_id) GROUP BY n;",
-		25, "an aggregation over a table (a plain GROUP BY) needs retractions", "aggregate in one step");
 	expect_error("SELECT * FROM (SELECT ts FROM orders EMIT CHANGES)", 38, "EMIT cannot stand in a sub-query",
 		     "EMIT ends the whole query");
 	expect_error("SELECT ts FROM orders EMIT NOTHING", 28,

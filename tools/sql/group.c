@@ -269,9 +269,17 @@ static enum weir_err take_column(struct grouping *g, const struct weir_ast *a, c
 /* Flink's aggregates that are not here: without this, their arguments would be what the error is about. */
 static bool is_later_aggregate(const char *name)
 {
-	static const char *const later[] = {"STDDEV",        "STDDEV_POP",    "STDDEV_SAMP", "VARIANCE",
-					    "VAR_POP",       "VAR_SAMP",      "COLLECT",     "LISTAGG",
-					    "ARRAY_AGG",     "JSON_ARRAYAGG", "PERCENTILE",  "APPROX_COUNT_DISTINCT",
+	static const char *const later[] = {"STDDEV",
+					    "STDDEV_POP",
+					    "STDDEV_SAMP",
+					    "VARIANCE",
+					    "VAR_POP",
+					    "VAR_SAMP",
+					    "COLLECT",
+					    "LISTAGG",
+					    "JSON_ARRAYAGG",
+					    "PERCENTILE",
+					    "APPROX_COUNT_DISTINCT",
 					    "JSON_OBJECTAGG"};
 	for (size_t i = 0; i < WEIR_COUNT_OF(later); i++)
 		if (strcasecmp(name, later[i]) == 0)
@@ -390,9 +398,10 @@ enum weir_err sql_compile_group(struct weir_sql *sq, const struct sql_query *q, 
 	const struct weir_node *from = in->node;
 	while (from->kind == WEIR_NODE_FILTER || from->kind == WEIR_NODE_PROJECT)
 		from = from->inputs[0];
-	if (in->node->is_table && from->kind != WEIR_NODE_SOURCE && from->kind != WEIR_NODE_JOIN)
-		return sql_error(sq, q->from.at, "aggregate in one step, or over a window of the stream",
-				 "not supported yet: an aggregation over a table (a plain GROUP BY) needs retractions");
+	bool group = from->kind == WEIR_NODE_AGGREGATE && from->table_key != NULL;
+	if (in->node->is_table && from->kind != WEIR_NODE_SOURCE && from->kind != WEIR_NODE_JOIN && !group)
+		return sql_error(sq, q->from.at, "aggregate in one step, or over final windows of the stream",
+				 "not supported yet: an aggregation over windows that change (EMIT CHANGES)");
 	enum weir_err err = bind_keys(&g, q, seen);
 	if (err == WEIR_OK)
 		err = check_windows(&g, q, seen, changes);

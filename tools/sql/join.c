@@ -496,6 +496,8 @@ static enum weir_err build(struct condition *cd, const char *const *qualifiers, 
 enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, struct sql_rel *rel)
 {
 	struct sql_rel left = *rel, right;
+	if (jn->unnest != NULL)
+		return sql_compile_unnest(sq, jn, rel);
 	enum weir_err err = sql_compile_from(sq, &jn->right, false, &right);
 	if (err != WEIR_OK)
 		return err;

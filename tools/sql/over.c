@@ -1,5 +1,5 @@
 /* over.c: functions OVER of a select list (hotpath/topology/over_bind.h): WINDOW clauses, and the list bound over what
- * they make. @thread init */
+ * they make; and JOIN UNNEST. @thread init */
 #include "tools/sql/sql.h"
 
 #include "hotpath/topology/over_bind.h"
@@ -66,5 +66,64 @@ enum weir_err sql_compile_over(struct weir_sql *sq, const struct sql_query *q, c
 	if (err == WEIR_OK)
 		err = finish(sq, &ob, q, in, node, out);
 	weir_over_bind_fini(&ob);
+	return err;
+}
+
+/* ---- UNNEST ---- */
+
+enum weir_err sql_compile_unnest(struct weir_sql *sq, const struct sql_join *jn, struct sql_rel *rel)
+{
+	char type[80];
+	struct weir_scope scope = sql_scope(sq, rel, "UNNEST cannot hold an aggregate");
+	const struct weir_expr *array = NULL;
+	uint32_t in = rel->column_count, extra = jn->ordinality ? 2 : 1, at = jn->unnest->at;
+	if (rel->node->is_table)
+		return sql_error(sq, jn->at, "read the stream that the table is made from",
+				 "not supported yet: UNNEST of a table's rows");
+	if (rel->window != NULL)
+		return sql_error(sq, jn->at, "write UNNEST over the stream itself, or over its aggregated windows",
+				 "not supported yet: UNNEST of rows in windows");
+	enum weir_err err = sql_bind(sq, &scope, jn->unnest, &array);
+	if (err != WEIR_OK)
+		return err;
+	if (array->type.kind != WEIR_KIND_ARRAY || array->type.fields[0].kind == WEIR_KIND_ROW)
+		return sql_error(sq, at, NULL,
+				 array->type.kind == WEIR_KIND_ARRAY ? "not supported yet: UNNEST of %s"
+								     : "UNNEST takes an ARRAY, not %s",
+				 weir_type_text(&array->type, type, sizeof type));
+	if (jn->right.name_count != 0 && jn->right.name_count != extra)
+		return sql_error(sq, jn->right.at, NULL, "%u names for %u columns", jn->right.name_count, extra);
+	struct weir_node *node =
+		weir_build_unnest(sq->tp, rel->node, sql_state_name(sq, "unnest"), array, jn->kind == WEIR_JOIN_LEFT);
+	err = sql_check_built(sq, jn->at);
+	if (err != WEIR_OK)
+		return err;
+	uint32_t hidden = rel->node->column_count;
+	const char **names = weir_mem_take(sq->m, (in + extra + 1) * sizeof *names);
+	const struct weir_expr **exprs = weir_mem_take(sq->m, (in + extra + 1) * sizeof *exprs);
+	const char **qualifiers = weir_mem_take(sq->m, (in + extra + 1) * sizeof *qualifiers);
+	for (uint32_t i = 0; i < in; i++) {
+		names[i] = node->columns[i].name;
+		exprs[i] = weir_expr_column(sq->m, i, &node->columns[i].type, names[i]);
+		qualifiers[i] = rel->qualifiers != NULL ? rel->qualifiers[i] : rel->qualifier;
+	}
+	const struct weir_expr *item[2] = {
+		weir_expr_column(sq->m, hidden, &node->columns[hidden].type, node->columns[hidden].name),
+		weir_expr_bigint(sq->m, 1)};
+	struct weir_diag *inner = NULL;
+	if (weir_expr_call(sq->m, "ITEM", item, 2, &exprs[in], &inner) != WEIR_OK)
+		return sql_error_from(sq, at, inner);
+	names[in] = jn->right.name_count != 0 ? jn->right.names[0] : "f0";
+	if (jn->ordinality) {
+		names[in + 1] = jn->right.name_count != 0 ? jn->right.names[1] : "ORDINALITY";
+		exprs[in + 1] = weir_expr_column(sq->m, hidden + 1, &node->columns[hidden + 1].type, names[in + 1]);
+	}
+	for (uint32_t i = in; i < in + extra; i++)
+		qualifiers[i] = jn->right.alias;
+	struct sql_rel of = *rel;
+	of.node = node;
+	of.group_of = NULL;
+	err = sql_project(sq, &of, names, exprs, in + extra, at, rel);
+	rel->qualifiers = qualifiers;
 	return err;
 }

@@ -297,9 +297,20 @@ static enum weir_err parse_window(struct weir_sql *sq, struct sql_from *f)
 	return parse_window_args(sq, f, form);
 }
 
+/* CROSS JOIN UNNEST, or a comma and UNNEST; words: out, how many tokens stand before it. */
+static bool unnest_follows(const struct weir_sql *sq, uint32_t *words)
+{
+	uint32_t n = is(sq, ",") ? 1 : is(sq, "CROSS") && weir_token_is_at(&sq->ts, 1, "JOIN") ? 2 : 0;
+	if (words != NULL)
+		*words = n;
+	return n != 0 && weir_token_is_at(&sq->ts, n, "UNNEST") && weir_token_is_at(&sq->ts, n + 1, "(");
+}
+
 /* What may not follow a table. */
 static enum weir_err check_after_from(struct weir_sql *sq)
 {
+	if (unnest_follows(sq, NULL))
+		return WEIR_OK;
 	static const char *const joins[] = {"CROSS", "NATURAL", ","};
 	for (size_t i = 0; i < WEIR_COUNT_OF(joins); i++)
 		if (is(sq, joins[i]))
@@ -411,14 +422,63 @@ static enum weir_err parse_using(struct weir_sql *sq, struct sql_join *jn)
 	return err;
 }
 
+/* UNNEST(array) [WITH ORDINALITY] [AS] t (x, n); the word is current. */
+static enum weir_err parse_unnest(struct weir_sql *sq, struct sql_join *jn)
+{
+	jn->right.at = sq->ts.next;
+	sq->ts.next += 2;
+	enum weir_err err = parse_expr(sq, &jn->unnest);
+	if (err == WEIR_OK)
+		err = expect(sq, ")");
+	if (err == WEIR_OK && accept(sq, "WITH")) {
+		jn->ordinality = true;
+		err = expect(sq, "ORDINALITY");
+	}
+	return err == WEIR_OK ? parse_alias(sq, &jn->right) : err;
+}
+
+/* ON TRUE, which a join with UNNEST other than CROSS needs. */
+static enum weir_err parse_on_true(struct weir_sql *sq, const struct sql_join *jn)
+{
+	if (jn->kind != WEIR_JOIN_INNER && jn->kind != WEIR_JOIN_LEFT)
+		return sql_error(sq, jn->at, "use CROSS JOIN or LEFT JOIN", "only rows of the left side can be kept");
+	enum weir_err err = expect(sq, "ON");
+	if (err == WEIR_OK && !accept(sq, "TRUE"))
+		err = sql_error(sq, sq->ts.next, "write ON TRUE, and the condition in WHERE",
+				"not supported yet: a condition on a join with UNNEST");
+	return err;
+}
+
 static enum weir_err parse_joins(struct weir_sql *sq, struct sql_query *q)
 {
 	struct weir_buf joins = {0};
 	enum weir_err err = WEIR_OK;
 	for (;;) {
 		struct sql_join jn = {.at = sq->ts.next};
+		uint32_t words = 0;
+		if (unnest_follows(sq, &words)) {
+			sq->ts.next += words;
+			err = parse_unnest(sq, &jn);
+			if (err == WEIR_OK)
+				err = check_after_from(sq);
+			if (err != WEIR_OK)
+				break;
+			weir_buf_put(&joins, &jn, sizeof jn);
+			continue;
+		}
 		if (!accept_join(sq, &jn.kind))
 			break;
+		if (is(sq, "UNNEST") && weir_token_is_at(&sq->ts, 1, "(")) {
+			err = parse_unnest(sq, &jn);
+			if (err == WEIR_OK)
+				err = parse_on_true(sq, &jn);
+			if (err == WEIR_OK)
+				err = check_after_from(sq);
+			if (err != WEIR_OK)
+				break;
+			weir_buf_put(&joins, &jn, sizeof jn);
+			continue;
+		}
 		err = parse_from(sq, &jn.right);
 		if (err == WEIR_OK && accept(sq, "ON"))
 			err = parse_expr(sq, &jn.on);

@@ -37,6 +37,8 @@ struct sql_join {
 	struct weir_ast *on;
 	const char **using; /* column names */
 	uint32_t using_count;
+	struct weir_ast *unnest; /* JOIN UNNEST(array): right has its alias and names; NULL: no such */
+	bool ordinality;         /* WITH ORDINALITY */
 };
 
 struct sql_item {
@@ -183,6 +185,8 @@ enum weir_err sql_parse_query(struct weir_sql *sq, bool outermost, struct sql_qu
 enum weir_err sql_compile_query(struct weir_sql *sq, struct sql_query *q, bool changes, struct sql_rel *out);
 /* FROM's tables joined: *rel, the first one, becomes all of them. */
 enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, struct sql_rel *rel);
+/* over.c: JOIN UNNEST. */
+enum weir_err sql_compile_unnest(struct weir_sql *sq, const struct sql_join *jn, struct sql_rel *rel);
 /* One table, view, sub-select or window TVF of FROM. */
 enum weir_err sql_compile_from(struct weir_sql *sq, const struct sql_from *f, bool changes, struct sql_rel *out);
 /* SELECT with GROUP BY or aggregates over in (after WHERE). */

@@ -11,6 +11,7 @@
 #include "hotpath/state/blob.h"
 #include "hotpath/state/dirty.h"
 #include "hotpath/state/page.h"
+#include "hotpath/state/row.h"
 #include "hotpath/topology/describe.h"
 
 struct found_blob {
@@ -239,7 +240,9 @@ static void put_row(struct weir_entries *en, const struct weir_entry *e, struct 
 		const struct weir_agg *a = &def->aggs[i];
 		const uint8_t *state = (const uint8_t *)e + def->head_bytes + a->state_at;
 		struct weir_col *c = &en->cols[def->key_count + i];
-		if (weir_agg_blob(a, state) != 0 && a->kind != WEIR_AGG_COUNT_DISTINCT) {
+		if (a->list) { /* its values stand in a blob */
+			weir_row_set_null(c, 1, 0);
+		} else if (weir_agg_blob(a, state) != 0 && a->kind != WEIR_AGG_COUNT_DISTINCT) {
 			c->str[0] = (struct weir_str){NULL, 0, 0};
 			if (!find_text(en, a, state, &c->str[0]))
 				weir_col_set_null(c, 0);

@@ -96,11 +96,6 @@ abstract class Case {
 		return 0;
 	}
 
-	/** Whether weir may emit rows between those of Kafka Streams, all but the last one of a group. */
-	boolean more() {
-		return false;
-	}
-
 	/** Whether weir may leave out rows of Kafka Streams, all but the last one of a group. */
 	boolean fewer() {
 		return false;

@@ -145,7 +145,7 @@ public final class Judge {
 				got.add(c.weirRow(r.key(), r.value(), r.timestamp()));
 			c.normalise(want, false);
 			c.normalise(got, true);
-			text = compare(want, got, c.more(), c.fewer());
+			text = compare(want, got, c.fewer());
 		}
 		if (text != null)
 			return c.name + ", cut at " + cut + ", in " + folder + "\n" + c.sql() + text;
@@ -212,7 +212,7 @@ public final class Judge {
 		}
 	}
 
-	static String compare(List<Case.Row> want, List<Case.Row> got, boolean more, boolean fewer) {
+	static String compare(List<Case.Row> want, List<Case.Row> got, boolean fewer) {
 		Map<String, List<String>> w = grouped(want), g = grouped(got);
 		if (w.equals(g))
 			return null;
@@ -225,8 +225,6 @@ public final class Judge {
 			while (i < a.size() && i < b.size() && a.get(i).equals(b.get(i)))
 				i++;
 			if (i == a.size() && i == b.size())
-				continue;
-			if (more && within(a, b))
 				continue;
 			if (fewer && (within(b, a) || (b.isEmpty() && a.get(a.size() - 1).endsWith(" deleted"))))
 				continue;
