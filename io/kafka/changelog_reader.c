@@ -297,7 +297,7 @@ static void on_message(rd_kafka_message_t *m, void *opaque)
 			cr->moved_ms = weir_kafka_now_ms();
 		cr->eof = m->offset;
 		cr->done = m->offset >= cr->stop_at;
-	} else if (!weir_kafka_err_is_retriable(m->err)) {
+	} else if (!weir_kafka_err_is_passed_over(m->err)) {
 		cr->err = weir_kafka_fail(cr->dg, m->err, rd_kafka_message_errstr(m), "reading topic %s, partition %u",
 					  cr->topic, cr->partition);
 	}

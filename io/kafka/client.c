@@ -138,6 +138,43 @@ bool weir_kafka_err_is_retriable(rd_kafka_resp_err_t code)
 	return weir_kafka_err(code) == WEIR_E_UNAVAILABLE;
 }
 
+/* A broker says that something may not be done, and not which right it looked for: what was being done tells. */
+static void name_right(struct weir_diag *dg, rd_kafka_resp_err_t code, const char *what, const char *why)
+{
+	static const struct {
+		const char *begins, *right;
+	} topics[] = {{"reading", "READ on the topic"},
+		      {"writing", "WRITE on the topic"},
+		      {"sending offsets", "READ on the topics that are read"},
+		      {"making", "CREATE on the topic (or on the cluster)"},
+		      {"settings", "DESCRIBE_CONFIGS on the topic"},
+		      {"deleting", "DELETE on the topic"},
+		      {"", "DESCRIBE on the topic (which READ and WRITE give, too)"}};
+	const char *right = NULL;
+	switch ((int)code) {
+	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+		right = "READ on the consumer group, which is called as the application is";
+		break;
+	case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+		right = "WRITE on the transactional id (a prefix of the application's name, since every instance has "
+			"its own)";
+		break;
+	case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+		right = strncmp(what, "making", 6) == 0 ? "CREATE on the topic (or on the cluster)"
+							: "IDEMPOTENT_WRITE on the cluster";
+		break;
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		for (size_t i = 0; right == NULL; i++)
+			if (strncmp(what, topics[i].begins, strlen(topics[i].begins)) == 0 ||
+			    strncmp(why, topics[i].begins, strlen(topics[i].begins)) == 0)
+				right = topics[i].right;
+		break;
+	default:
+		return;
+	}
+	weir_diag_add_hint(dg, "the user lacks a right: %s", right);
+}
+
 enum weir_err weir_kafka_fail(struct weir_diag **dg, rd_kafka_resp_err_t code, const char *why, const char *fmt, ...)
 {
 	char what[ERROR_TEXT_BYTES];
@@ -151,7 +188,14 @@ enum weir_err weir_kafka_fail(struct weir_diag **dg, rd_kafka_resp_err_t code, c
 	(void)weir_diag_set(dg, err, "%s: %s", what, why != NULL && *why != 0 ? why : rd_kafka_err2str(code));
 	if (fresh && weir_kafka_err_is_retriable(code))
 		weir_diag_mark_retriable(*dg);
+	if (fresh)
+		name_right(*dg, code, what, why != NULL ? why : "");
 	return err;
+}
+
+bool weir_kafka_err_is_passed_over(rd_kafka_resp_err_t code)
+{
+	return weir_kafka_err_is_retriable(code) || code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
 }
 
 enum weir_err weir_kafka_fail_error(struct weir_diag **dg, rd_kafka_error_t *e, const char *what)
@@ -192,7 +236,8 @@ void weir_kafka_client_say(const struct weir_kafka_client *kc, int level, const 
  * create() as well, and a property of the other kind of client is no mistake here: these are for -v. */
 static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 {
-	static const char *const details[] = {"FAIL", "CONFWARN", "GETPID", "ERROR", "SSL", "SSLCERTVRFY"};
+	static const char *const details[] = {"FAIL",        "CONFWARN", "GETPID", "ERROR",  "SSL",
+					      "SSLCERTVRFY", "TXNERR",   "FATAL",  "PARTCNT"};
 	const struct weir_kafka_client *kc = rk != NULL ? rd_kafka_opaque(rk) : NULL;
 	if (kc == NULL)
 		return;
@@ -594,6 +639,11 @@ void weir_kafka_client_is_up(struct weir_kafka_client *kc)
 static bool is_refused(const struct weir_kafka_client *kc)
 {
 	return kc->refused_code != 0 && weir_kafka_now_ms() - kc->refused_ms < REFUSED_MS;
+}
+
+const char *weir_kafka_client_refusal(const struct weir_kafka_client *kc)
+{
+	return is_refused(kc) ? kc->refused : NULL;
 }
 
 static enum weir_err refuse(const struct weir_kafka_client *kc, struct weir_diag **dg)

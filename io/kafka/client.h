@@ -78,6 +78,8 @@ void weir_kafka_client_poll(struct weir_kafka_client *kc, int timeout_ms);
 /* The handle can never work again (fatal) or credentials were refused meanwhile: the error, else WEIR_OK. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_client_check(struct weir_kafka_client *kc, struct weir_diag **dg);
 
+/* Why brokers refuse this client (a password, a certificate), NULL: they do not, as far as was heard lately. */
+const char *weir_kafka_client_refusal(const struct weir_kafka_client *kc);
 /* Every broker is gone and none has answered since: what was heard last of it (may be ""), else NULL. */
 const char *weir_kafka_client_down(const struct weir_kafka_client *kc);
 /* Some broker answered. */
@@ -89,6 +91,9 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_client_fatal(struct weir_kafka_client *
 enum weir_err weir_kafka_err(rd_kafka_resp_err_t code);
 /* The same call may succeed later without a change. */
 bool weir_kafka_err_is_retriable(rd_kafka_resp_err_t code);
+/* What a consumer that is assigned its partitions and in no group need not mind: librdkafka goes on, or asks for the
+ * coordinator of a group that is there in name only. */
+bool weir_kafka_err_is_passed_over(rd_kafka_resp_err_t code);
 /* Sets *dg to "WHAT: text" with the translated code, marked retriable where it is. why NULL: the code's own text. */
 enum weir_err weir_kafka_fail(struct weir_diag **dg, rd_kafka_resp_err_t code, const char *why, const char *fmt, ...)
 	WEIR_PRINTF(4, 5);

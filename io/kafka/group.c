@@ -437,8 +437,11 @@ static void check_down(struct weir_kafka_input *in, int64_t now)
 		weir_kafka_client_is_up(in->kc);
 		return;
 	}
-	weir_kafka_client_say(in->kc, 4, "no broker at %s answers, waiting: %s", weir_kafka_client_brokers(in->kc),
-			      why);
+	const char *refusal = weir_kafka_client_refusal(in->kc);
+	weir_kafka_client_say(in->kc, 4,
+			      refusal != NULL ? "the brokers at %s refuse us, waiting: %s"
+					      : "no broker at %s answers, waiting: %s",
+			      weir_kafka_client_brokers(in->kc), refusal != NULL ? refusal : why);
 }
 
 /* A topic was said not to be there a while ago: is that so? */

@@ -196,7 +196,7 @@ bool weir_kafka_held_find(const struct weir_conf *cf, struct weir_kafka_spot *sp
 		if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
 			left--;
 		else if (m->err != 0)
-			ok = ok && weir_kafka_err_is_retriable(m->err);
+			ok = ok && weir_kafka_err_is_passed_over(m->err);
 		bytes += m->err == 0 ? m->key_len + m->len : 0;
 		for (uint32_t s = 0; m->err == 0 && s < count; s++) {
 			struct weir_kafka_holder h;

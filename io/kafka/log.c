@@ -276,6 +276,12 @@ static enum weir_err check_settings(struct log *lg, struct log_topic *t, struct 
 				     "topic %s is a changelog and must be compacted, never deleted from, but its "
 				     "cleanup.policy is %s",
 				     t->name, st.compact ? "compact,delete" : "delete");
+	if (t->kind == WEIR_TOPIC_REPARTITION && st.compact)
+		return weir_diag_set(
+			dg, WEIR_E_CONF,
+			"topic %s is a repartition topic, whose every record counts, but its cleanup.policy "
+			"is compact",
+			t->name);
 	if (t->kind == WEIR_TOPIC_CHANGELOG && st.message_bytes_max < PACK_BYTES_MAX + RECORD_OVERHEAD)
 		return weir_diag_set(dg, WEIR_E_CONF,
 				     "topic %s is a changelog and takes messages of up to %d bytes, but its "

@@ -338,7 +338,7 @@ static enum weir_err take_error(struct weir_kafka_reader *rd, const rd_kafka_mes
 			at_end(rd, (uint32_t)m->partition, m->offset);
 		return WEIR_OK;
 	}
-	if (weir_kafka_err_is_retriable(m->err)) /* librdkafka goes on trying */
+	if (weir_kafka_err_is_passed_over(m->err)) /* librdkafka goes on trying */
 		return WEIR_OK;
 	const char *why = rd_kafka_message_errstr(m);
 	if (m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)

@@ -350,7 +350,7 @@ static enum weir_err take_error(struct weir_kafka_input *in, const rd_kafka_mess
 	if (m->err == RD_KAFKA_RESP_ERR__FATAL)
 		return weir_kafka_client_fatal(in->kc, dg);
 	if (pt != NULL)
-		return weir_kafka_fail(dg, m->err, why, "topic %s, partition %u, offset %lld",
+		return weir_kafka_fail(dg, m->err, why, "reading topic %s, partition %u, offset %lld",
 				       in->topics[pt->topic].name, pt->number,
 				       (long long)(m->offset >= 0 ? m->offset : pt->next));
 	return weir_kafka_fail(dg, m->err, why, "group %s", in->group);

@@ -107,6 +107,55 @@ expect "TLS to a listener that closes the connection" 75 "no broker at $b answer
 expect "no TLS to a listener that wants it" 75 "no broker at $secure answer.*security.protocol" \
 	"$weir" run "$scratch/job.sql" -b "$secure" -X broker.wait.ms=2s
 
+# ---- another password while a job runs ----
+plain=("${all[@]}" -X sasl.mechanisms=PLAIN)
+sed "s/, 'scan.bounded.mode' = 'latest-offset'//" "$scratch/job.sql" >"$scratch/live.sql"
+"$weir" run "$scratch/live.sql" "${plain[@]}" -X stop.wait.ms=3s 2>"$scratch/live.said" &
+pid=$!
+sleep 5
+$kafka stop "$scratch/broker"
+sed -i "s/$(cat "$tls/password")/another/" "$scratch/broker/server.properties"
+$kafka start "$scratch/broker" >/dev/null
+for ((k = 0; k < 600; k++)); do
+	grep -q 'refuse us, waiting: .*uthentication' "$scratch/live.said" && break
+	sleep 0.1
+done
+if grep -q 'refuse us, waiting: .*uthentication' "$scratch/live.said" && kill -0 $pid; then
+	ok "a password that is not good any more: waits and says so"
+else
+	not_ok "a password that is not good any more: $(tail -n 3 "$scratch/live.said" | cut -c1-300 | tr '\n' ' ')"
+fi
+kill -TERM $pid
+wait $pid
+cat "$scratch/live.said" >>"$scratch/everything"
+$kafka stop "$scratch/broker"
+sed -i "s/another/$(cat "$tls/password")/" "$scratch/broker/server.properties"
+
+# ---- rights ----
+printf '%s\n' authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer super.users=User:ANONYMOUS \
+	allow.everyone.if.no.acl.found=false >>"$scratch/broker/server.properties"
+$kafka start "$scratch/broker" >/dev/null
+acl() {
+	$kafka tool org.apache.kafka.tools.AclCommand --bootstrap-server "$b" --force "$@" >>"$scratch/acl.said" 2>&1 ||
+		not_ok "setting rights: $(tail -n 2 "$scratch/acl.said")"
+}
+right() { # NAME RIGHT
+	expect "$1" 78 "hint: the user lacks a right: $2" "$weir" run "$scratch/job.sql" "${plain[@]}" -X application.id=rights
+}
+right "no right at all" "DESCRIBE on the topic"
+acl --add --allow-principal User:weir --operation All --topic '*'
+right "no right to transactions" "WRITE on the transactional id"
+acl --add --allow-principal User:weir --operation All --transactional-id rights --resource-pattern-type prefixed
+right "no right to be a member" "READ on the consumer group"
+acl --add --allow-principal User:weir --operation Read --group rights
+acl --add --deny-principal User:weir --operation Write --topic revenue
+right "no right to write results" "WRITE on the topic"
+acl --remove --deny-principal User:weir --operation Write --topic revenue
+acl --add --deny-principal User:weir --operation Read --topic orders
+right "no right to read the source" "READ on the topic"
+acl --remove --deny-principal User:weir --operation Read --topic orders
+expect "and with all of them" 0 ' 100 records ' "$weir" run "$scratch/job.sql" "${plain[@]}" -X application.id=rights
+
 # ---- secrets ----
 {
 	"$weir" run -X dump "${all[@]}"
