@@ -60,22 +60,14 @@ bool weir_join_table_find(const struct weir_slot *sl, uint32_t side, const struc
 	return weir_join_table_entry(sl, side, r, out) != NULL;
 }
 
-static inline void index_prefetch(const struct weir_index *ix, uint64_t hash, bool entry)
-{
-	if (!entry) {
-		__builtin_prefetch(&ix->slot[weir_index_home(ix, weir_hash_index(hash))], 0, 3);
-		return;
-	}
-	const struct weir_entry *e = weir_index_guess(ix, hash);
-	if (e == NULL)
-		return;
-	__builtin_prefetch(e, 1, 3);
-	__builtin_prefetch((const uint8_t *)e + 64, 1, 3);
-}
-
 void weir_join_table_prefetch(const struct weir_slot *sl, uint32_t side, uint64_t hash, bool entry)
 {
-	index_prefetch(&table_gen(sl, side)->ix, hash, entry);
+	weir_index_prefetch(&table_gen(sl, side)->ix, hash, entry);
+}
+
+const struct weir_index *weir_join_table_index(const struct weir_slot *sl, uint32_t side)
+{
+	return &table_gen(sl, side)->ix;
 }
 
 /* ---- buffers: where a record stands ---- */
@@ -289,27 +281,21 @@ void weir_join_buffer_find_matches(struct weir_slot *sl, uint32_t side, const st
 		gen_find(sl, re->gen[i], r, from, to, task_time, list);
 }
 
-/* Rows beyond what is known now, at the end of a generation's time, are few. */
 void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool entry)
 {
-	const struct weir_join_reach *re = &sl->reach[side];
-	if (!has_reach(sl->def)) {
-		int64_t start = side == 1 ? 1 : bucket_of(sl->def, r->time) * 2;
-		uint32_t at = weir_slot_search(sl, start);
-		if (at < sl->gen_count && sl->gens[at].start == start)
-			index_prefetch(&sl->gens[at].g->ix, r->hash, entry);
+	if (has_reach(sl->def)) {
+		weir_join_reach_prefetch(&sl->reach[side], r, entry);
 		return;
 	}
-	if (r->time < re->from || r->time >= re->to || re->count > WEIR_COUNT_OF(re->gen))
-		return;
-	for (uint32_t i = 0; i < re->count; i++)
-		index_prefetch(&re->gen[i]->ix, r->hash, entry);
-	if (re->own != NULL && !entry) /* keys that come again in their generation are few */
-		index_prefetch(&re->own->ix, r->hash, false);
+	int64_t start = side == 1 ? 1 : bucket_of(sl->def, r->time) * 2;
+	uint32_t at = weir_slot_search(sl, start);
+	if (at < sl->gen_count && sl->gens[at].start == start)
+		weir_index_prefetch(&sl->gens[at].g->ix, r->hash, entry);
 }
 
 /* Puts bf into its key's list: behind every newer record, before those of its time and older. */
-static void list_add(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf, const struct weir_join_row *r)
+static inline void list_add(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf,
+			    const struct weir_join_row *r)
 {
 	uint64_t *free_slot;
 	uint64_t *at = weir_index_find_short(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
@@ -346,13 +332,9 @@ static WEIR_NOINLINE struct weir_gen *gen_make(struct weir_slot *sl, uint32_t si
 	return weir_slot_add_gen(sl, at, start);
 }
 
-static struct weir_buffered *buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
-					uint8_t flags)
+static inline struct weir_buffered *put_in(struct weir_slot *sl, struct weir_gen *g, int64_t gen_start,
+					   const struct weir_join_row *r, uint8_t flags)
 {
-	const struct weir_state_def *def = sl->def;
-	struct weir_gen *g = has_reach(def) ? reach_of(sl, side, r->time)->own : NULL;
-	if (WEIR_UNLIKELY(g == NULL))
-		g = gen_make(sl, side, r->time);
 	bool is_long = r->key_bytes >= WEIR_KEY_LONG;
 	uint64_t key_at = sizeof(struct weir_buffered) + (is_long ? 8 : 0);
 	uint64_t bytes = weir_buffered_bytes(key_at, r->key_bytes, r->row_bytes);
@@ -362,7 +344,7 @@ static struct weir_buffered *buffer_put(struct weir_slot *sl, uint32_t side, con
 	weir_store_le64((uint8_t *)e + bytes - 16, 0); /* what pads it: up to 11 bytes */
 	weir_store_le64((uint8_t *)e + bytes - 8, 0);
 	e->hash = weir_hash_index(r->hash);
-	bf->delta = (uint32_t)(r->time - bucket_start(def, g->start >> 1));
+	bf->delta = (uint32_t)(r->time - gen_start);
 	bf->older = 0;
 	bf->row_bytes = r->row_bytes;
 	if (is_long) {
@@ -384,6 +366,39 @@ static struct weir_buffered *buffer_put(struct weir_slot *sl, uint32_t side, con
 	g->entries++;
 	list_add(sl, g, bf, r);
 	return bf;
+}
+
+static struct weir_buffered *buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
+					uint8_t flags)
+{
+	const struct weir_state_def *def = sl->def;
+	struct weir_gen *g = has_reach(def) ? reach_of(sl, side, r->time)->own : NULL;
+	if (WEIR_UNLIKELY(g == NULL))
+		g = gen_make(sl, side, r->time);
+	return put_in(sl, g, bucket_start(def, g->start >> 1), r, flags);
+}
+
+bool weir_join_buffer_meet(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t task_time,
+			   struct weir_buf *list)
+{
+	const struct weir_state_def *def = sl->def;
+	const struct weir_join_reach *re = reach_of(sl, side, r->time);
+	if (WEIR_UNLIKELY(re->count > WEIR_COUNT_OF(re->gen) || re->own == NULL)) {
+		weir_join_buffer_find_matches(sl, side, r, task_time, list);
+		(void)buffer_put(sl, side, r, list->bytes != 0 ? WEIR_ENTRY_EMITTED : 0);
+		return list->bytes != 0;
+	}
+	for (uint32_t i = 0; i < re->count; i++) {
+		const struct weir_gen *g = re->gen[i];
+		uint64_t *free_slot;
+		const uint64_t *at = weir_index_find_short(&g->ix, def, r->hash, r->key, r->key_bytes, &free_slot);
+		if (at != NULL)
+			chain_find(sl, g, (struct weir_buffered *)(void *)weir_index_entry(*at),
+				   r->time - back_of(def, side), r->time + ahead_of(def, side), task_time, list);
+	}
+	(void)put_in(sl, re->own, (re->own->start >> 1) << def->bucket_log2, r,
+		     list->bytes != 0 ? WEIR_ENTRY_EMITTED : 0);
+	return list->bytes != 0;
 }
 
 void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool matched)

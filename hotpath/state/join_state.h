@@ -50,7 +50,21 @@ bool weir_join_table_find(const struct weir_slot *sl, uint32_t side, const struc
 struct weir_entry *weir_join_table_entry(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
 					 struct weir_join_row *out);
 /* Asks for what a look-up will touch: its index line, or, entry, what that leads to. */
+WEIR_INLINE void weir_index_prefetch(const struct weir_index *ix, uint64_t hash, bool entry)
+{
+	if (!entry) {
+		__builtin_prefetch(&ix->slot[weir_index_home(ix, weir_hash_index(hash))], 0, 3);
+		return;
+	}
+	const struct weir_entry *e = weir_index_guess(ix, hash);
+	if (e == NULL)
+		return;
+	__builtin_prefetch(e, 1, 3);
+	__builtin_prefetch((const uint8_t *)e + 64, 1, 3);
+}
 void weir_join_table_prefetch(const struct weir_slot *sl, uint32_t side, uint64_t hash, bool entry);
+/* The index it asks, for a loop over rows. */
+const struct weir_index *weir_join_table_index(const struct weir_slot *sl, uint32_t side);
 
 /* ---- buffers ---- */
 struct weir_join_found {
@@ -66,6 +80,20 @@ void weir_join_buffer_find_matches(struct weir_slot *sl, uint32_t side, const st
 				   int64_t task_time, struct weir_buf *list);
 /* Asks for what that and weir_join_buffer_put will touch, as weir_join_table_prefetch does. */
 void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool entry);
+/* The same as seen from the loop over rows, inline. Rows beyond what is known now, at the end of a generation's time,
+ * are few, and so are keys that come again in their generation. */
+WEIR_INLINE void weir_join_reach_prefetch(const struct weir_join_reach *re, const struct weir_join_row *r, bool entry)
+{
+	if (r->time < re->from || r->time >= re->to || re->count > WEIR_COUNT_OF(re->gen))
+		return;
+	for (uint32_t i = 0; i < re->count; i++)
+		weir_index_prefetch(&re->gen[i]->ix, r->hash, entry);
+	if (!entry && re->own != NULL)
+		weir_index_prefetch(&re->own->ix, r->hash, false);
+}
+/* weir_join_buffer_find_matches and weir_join_buffer_put in one, where no side is outer. True: it has matches. */
+bool weir_join_buffer_meet(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t task_time,
+			   struct weir_buf *list);
 /* Keeps r; matched: it has had a match. */
 void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool matched);
 /* The record has a match. */
