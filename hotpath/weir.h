@@ -137,6 +137,15 @@ WEIR_API void weir_batch_refuse(struct weir_batch *b, uint32_t row, const char *
 WEIR_API struct weir_stream *weir_map_batch(struct weir_stream *st, const char *name, const char *of_columns,
 					    const char *results, void (*run)(struct weir_batch *b, void *ctx),
 					    void *ctx, void (*destroy)(void *ctx));
+/* The stream's columns and behind them the results, once for each row of results that run emits for a record
+ * (weir_batch_emit), in that order; a record for which it emits none is gone. `name` is also that of a state, which
+ * holds rows no longer than to the next order point. Of a stream, not of a table. */
+WEIR_API struct weir_stream *weir_flat_map_batch(struct weir_stream *st, const char *name, const char *of_columns,
+						 const char *results, void (*run)(struct weir_batch *b, void *ctx),
+						 void *ctx, void (*destroy)(void *ctx));
+/* In a function of weir_flat_map_batch: one more row of results for `row` of the batch, 0, FALSE and '' so far. Returns
+ * the number that results are put at, instead of row: valid until the next emit. Rows in the batch's order. */
+WEIR_API uint32_t weir_batch_emit(struct weir_batch *b, uint32_t row);
 /* Keeps the rows for which run puts TRUE into result 0, a BOOLEAN. */
 WEIR_API struct weir_stream *weir_filter_batch(struct weir_stream *st, const char *name, const char *of_columns,
 					       void (*run)(struct weir_batch *b, void *ctx), void *ctx,

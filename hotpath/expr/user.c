@@ -7,7 +7,23 @@
 
 #include "hotpath/core/mem.h"
 #include "hotpath/core/utf8.h"
+#include "hotpath/format/format.h"
 #include "weir/weir.h"
+
+/* Rows of results that a function can have emitted before they are encoded; the place behind them takes what a function
+ * writes that has emitted nothing. JSON of one batch: beyond it records are refused. */
+enum { EMITTED_MAX = WEIR_BATCH_ROWS - 1, FLAT_BYTES_MAX = 64 << 20 };
+
+struct flat {
+	struct weir_encoder *encoder;
+	struct weir_field *fields;
+	struct weir_buf json; /* the arrays of the batch, one behind the other */
+	uint32_t emitted;
+	uint16_t row[WEIR_BATCH_ROWS];  /* of each emitted one: the row it belongs to */
+	uint32_t from[WEIR_BATCH_ROWS]; /* by row: where its array begins and ends in json; equal: it has none */
+	uint32_t to[WEIR_BATCH_ROWS];
+	uint32_t last; /* row of the last one */
+};
 
 struct weir_batch {
 	const struct weir_user_function *fn;
@@ -19,6 +35,7 @@ struct weir_batch {
 	struct weir_col *out;
 	uint64_t refused[WEIR_NULL_WORDS];
 	uint64_t bound[WEIR_NULL_WORDS]; /* rows of this run: no others are written */
+	struct flat *flat;               /* of a call with any number of rows; else NULL */
 };
 
 static const struct weir_user_function *function_of(const struct weir_expr *e)
@@ -51,6 +68,13 @@ static void user_close(void *state)
 			weir_col_fini(&b->constant[i]);
 	for (uint32_t i = 0; i < b->fn->out_count; i++)
 		weir_col_fini(&b->out[i]);
+	if (b->flat != NULL) {
+		if (b->flat->encoder != NULL)
+			b->flat->encoder->destroy(b->flat->encoder);
+		free(b->flat->fields);
+		weir_buf_fini(&b->flat->json);
+		free(b->flat);
+	}
 	free((void *)(uintptr_t)b->in_types);
 	free(b->constant);
 	free(b->in);
@@ -87,8 +111,8 @@ static void clear_results(struct weir_batch *b, const struct weir_kernel *k)
 	}
 }
 
-/* Integers of a type are between -limit - 1 and limit; decimals and BOOLEAN between -limit and limit. */
-static bool limit_of(const struct weir_type *t, int64_t *least, int64_t *most)
+/* Integers of a type are between -limit - 1 and limit, decimals between -limit and limit; others have none. */
+static void limit_of(const struct weir_type *t, int64_t *least, int64_t *most)
 {
 	switch (t->kind) {
 	case WEIR_KIND_TINYINT:
@@ -106,54 +130,162 @@ static bool limit_of(const struct weir_type *t, int64_t *least, int64_t *most)
 			*most *= 10;
 		*most -= 1;
 		*least = -*most;
-		return true;
+		return;
 	default:
-		return false;
+		return;
 	}
 	*least = -*most - 1;
-	return true;
 }
 
-/* Later steps rely on values that their types can hold. */
-static void check_result(struct weir_batch *b, uint32_t result)
+/* Later steps rely on values that their types can hold: value number `at` of a result, which belongs to a row. */
+static void check_value(struct weir_batch *b, uint32_t result, uint32_t at, uint32_t row, int64_t least, int64_t most)
 {
 	const struct weir_type *t = &b->fn->out_types[result];
-	struct weir_col *c = &b->out[result];
-	const uint16_t *row = b->k->row;
-	int64_t least = 0, most = 0;
-	if (c->phys == WEIR_PHYS_U8) {
-		for (uint32_t i = 0; i < b->k->count; i++)
-			c->u8[row[i]] = c->u8[row[i]] != 0;
-	} else if (limit_of(t, &least, &most)) {
-		for (uint32_t i = 0; i < b->k->count; i++) {
-			int64_t v = c->i64[row[i]];
-			if (WEIR_UNLIKELY(v < least || v > most) && !weir_col_is_null(c, row[i]))
-				weir_batch_refuse(b, row[i], "a result is out of its type's range");
-		}
+	const struct weir_col *c = &b->out[result];
+	if (weir_col_is_null(c, at)) {
+		if (t->not_null)
+			weir_batch_refuse(b, row, "a result is NULL, its type is NOT NULL");
+	} else if (c->phys == WEIR_PHYS_U8) {
+		c->u8[at] = c->u8[at] != 0;
+	} else if (WEIR_UNLIKELY(c->phys == WEIR_PHYS_I64 && (c->i64[at] < least || c->i64[at] > most))) {
+		weir_batch_refuse(b, row, "a result is out of its type's range");
 	}
-	/* A type without NULL: what the planner was told must hold. */
-	for (uint32_t i = 0; t->not_null && c->has_null && i < b->k->count; i++)
-		if (weir_col_is_null(c, row[i]))
-			weir_batch_refuse(b, row[i], "a result is NULL, its type is NOT NULL");
+}
+
+static void check_result(struct weir_batch *b, uint32_t result)
+{
+	int64_t least = INT64_MIN, most = INT64_MAX;
+	limit_of(&b->fn->out_types[result], &least, &most);
+	for (uint32_t i = 0; i < b->k->count; i++)
+		check_value(b, result, b->k->row[i], b->k->row[i], least, most);
+}
+
+/* The same of the rows that have been emitted. */
+static void check_emitted(struct weir_batch *b)
+{
+	for (uint32_t o = 0; o < b->fn->out_count; o++) {
+		int64_t least = INT64_MIN, most = INT64_MAX;
+		limit_of(&b->fn->out_types[o], &least, &most);
+		for (uint32_t i = 0; i < b->flat->emitted; i++)
+			check_value(b, o, i, b->flat->row[i], least, most);
+	}
+}
+
+/* The rows that a function is called for. */
+static void begin_rows(struct weir_batch *b, struct weir_kernel *k)
+{
+	b->k = k;
+	for (uint32_t i = 0; i < b->in_count; i++)
+		b->in[i] = k->in[i]->is_const ? spread(&b->constant[i], k->in[i]) : k->in[i];
+	memset(b->refused, 0, sizeof b->refused);
+	memset(b->bound, 0, sizeof b->bound);
+	for (uint32_t i = 0; i < k->count; i++)
+		b->bound[k->row[i] >> 6] |= UINT64_C(1) << (k->row[i] & 63);
 }
 
 static void user_kernel(struct weir_kernel *k)
 {
 	struct weir_batch *b = k->state;
-	b->k = k;
-	for (uint32_t i = 0; i < b->in_count; i++)
-		b->in[i] = k->in[i]->is_const ? spread(&b->constant[i], k->in[i]) : k->in[i];
+	begin_rows(b, k);
 	clear_results(b, k);
-	memset(b->refused, 0, sizeof b->refused);
-	memset(b->bound, 0, sizeof b->bound);
-	for (uint32_t i = 0; i < k->count; i++)
-		b->bound[k->row[i] >> 6] |= UINT64_C(1) << (k->row[i] & 63);
 	b->fn->run(b, b->fn->ctx);
 	for (uint32_t o = 0; o < b->fn->out_count; o++)
 		check_result(b, o);
 	b->k = NULL;
 	/* The results find their columns by the call's own column, whose rows mean nothing else. */
 	k->out->str[0] = (struct weir_str){(const uint8_t *)b, sizeof b, 0};
+}
+
+/* ---- any number of rows for each ---- */
+
+static void *flat_open(const struct weir_expr *e)
+{
+	static const struct weir_format_options json = {.kind = WEIR_FORMAT_JSON};
+	struct weir_batch *b = user_open(e);
+	struct weir_diag *dg = NULL;
+	struct flat *fl = b->flat = weir_xcalloc(1, sizeof *fl);
+	fl->fields = weir_xcalloc(b->fn->out_count + 1, sizeof *fl->fields);
+	for (uint32_t i = 0; i < b->fn->out_count; i++)
+		fl->fields[i] =
+			(struct weir_field){.name = b->fn->out_names[i], .type = b->fn->out_types[i], .ordinal = i};
+	enum weir_err err = weir_encoder_create(&fl->encoder, &json, fl->fields, b->fn->out_count, &dg);
+	WEIR_ASSERT(err == WEIR_OK); /* plain columns, default options */
+	return b;
+}
+
+/* Writes what has been emitted behind the arrays of its rows. */
+static void flush_emitted(struct weir_batch *b)
+{
+	struct flat *fl = b->flat;
+	for (uint32_t i = 0; i < fl->emitted; i++) {
+		uint32_t row = fl->row[i];
+		bool first = fl->from[row] == fl->to[row];
+		if ((b->refused[row >> 6] >> (row & 63)) & 1)
+			continue;
+		if (fl->json.bytes > FLAT_BYTES_MAX) {
+			weir_batch_refuse(b, row, "too many rows for one batch");
+			continue;
+		}
+		if (first)
+			fl->from[row] = (uint32_t)fl->json.bytes;
+		else
+			fl->json.bytes--; /* its closing bracket: rows come in order, so it is the last byte */
+		weir_buf_put_byte(&fl->json, first ? '[' : ',');
+		fl->encoder->encode(fl->encoder, b->out, i, &fl->json);
+		weir_buf_put_byte(&fl->json, ']');
+		fl->to[row] = (uint32_t)fl->json.bytes;
+	}
+	fl->emitted = 0;
+}
+
+static void flat_kernel(struct weir_kernel *k)
+{
+	struct weir_batch *b = k->state;
+	struct flat *fl = b->flat;
+	begin_rows(b, k);
+	fl->json.bytes = fl->emitted = fl->last = 0;
+	memset(fl->from, 0, sizeof fl->from);
+	memset(fl->to, 0, sizeof fl->to);
+	b->fn->run(b, b->fn->ctx);
+	check_emitted(b);
+	flush_emitted(b);
+	b->k = NULL;
+	uint8_t *text = weir_scratch_take(k->scratch, fl->json.bytes);
+	if (fl->json.bytes != 0)
+		memcpy(text, fl->json.data, fl->json.bytes);
+	for (uint32_t i = 0; i < k->count; i++) {
+		uint32_t row = k->row[i], bytes = fl->to[row] - fl->from[row];
+		k->out->str[row] = bytes != 0 ? (struct weir_str){text + fl->from[row], bytes, 0}
+					      : (struct weir_str){(const uint8_t *)"[]", 2, 0};
+	}
+}
+
+uint32_t weir_batch_emit(struct weir_batch *b, uint32_t row)
+{
+	struct flat *fl = b->flat;
+	if (fl == NULL || row >= WEIR_BATCH_ROWS || !((b->bound[row >> 6] >> (row & 63)) & 1))
+		return EMITTED_MAX;
+	if (row < fl->last) {
+		weir_batch_refuse(b, row, "rows must be emitted in the order of the batch");
+		return EMITTED_MAX;
+	}
+	if (fl->emitted == EMITTED_MAX) {
+		check_emitted(b);
+		flush_emitted(b);
+	}
+	fl->last = row;
+	for (uint32_t o = 0; o < b->fn->out_count; o++) {
+		struct weir_col *c = &b->out[o];
+		if (fl->emitted == 0)
+			weir_col_clear_nulls(c);
+		if (c->phys == WEIR_PHYS_STR)
+			c->str[fl->emitted] = (struct weir_str){(const uint8_t *)"", 0, 0};
+		else
+			memset((uint8_t *)c->data + fl->emitted * weir_phys_bytes(c->phys), 0,
+			       weir_phys_bytes(c->phys));
+	}
+	fl->row[fl->emitted] = (uint16_t)row;
+	return fl->emitted++;
 }
 
 #define COPY_ROWS(member)                                                                                              \
@@ -193,25 +325,32 @@ bool weir_user_type_is_supported(const struct weir_type *t)
 	return weir_type_phys(t) != WEIR_PHYS_I128;
 }
 
+static struct weir_expr *call_node(struct weir_mem *m, const struct weir_user_function *fn, struct weir_function *f,
+				   const struct weir_expr *const *args, uint32_t arg_count)
+{
+	struct weir_expr *call = weir_mem_take(m, sizeof *call);
+	call->op = WEIR_EXPR_CALL;
+	call->fn = f;
+	call->fn_data = fn;
+	call->arg_count = arg_count;
+	call->args = weir_mem_copy(m, args, (arg_count + !arg_count) * sizeof *args);
+	call->text = fn->name;
+	return call;
+}
+
 void weir_user_call(struct weir_mem *m, const struct weir_user_function *fn, const struct weir_expr *const *args,
 		    uint32_t arg_count, const struct weir_expr **out)
 {
 	/* Never folded: what it does with constants is its own. Two functions, and two results, are never equal. */
 	struct weir_function *f = weir_mem_take(m, (1 + fn->out_count) * sizeof *f);
-	struct weir_expr *call = weir_mem_take(m, sizeof *call);
 	f[0] = (struct weir_function){.name = fn->name,
 				      .args_max = 255,
 				      .volatile_ = true,
 				      .kernel = user_kernel,
 				      .open = user_open,
 				      .close = user_close};
-	call->op = WEIR_EXPR_CALL;
+	struct weir_expr *call = call_node(m, fn, &f[0], args, arg_count);
 	call->type = (struct weir_type){.kind = WEIR_KIND_BYTES, .not_null = true};
-	call->fn = &f[0];
-	call->fn_data = fn;
-	call->arg_count = arg_count;
-	call->args = weir_mem_copy(m, args, (arg_count + !arg_count) * sizeof *args);
-	call->text = fn->name;
 	for (uint32_t i = 0; i < fn->out_count; i++) {
 		f[1 + i] = (struct weir_function){.name = fn->out_names[i],
 						  .args_min = 1,
@@ -232,9 +371,30 @@ void weir_user_call(struct weir_mem *m, const struct weir_user_function *fn, con
 	}
 }
 
+const struct weir_expr *weir_user_flat_call(struct weir_mem *m, const struct weir_user_function *fn,
+					    const struct weir_expr *const *args, uint32_t arg_count)
+{
+	struct weir_function *f = weir_mem_take(m, sizeof *f);
+	struct weir_type *row = weir_mem_take(m, sizeof *row);
+	*f = (struct weir_function){.name = fn->name,
+				    .args_max = 255,
+				    .volatile_ = true,
+				    .kernel = flat_kernel,
+				    .open = flat_open,
+				    .close = user_close};
+	*row = (struct weir_type){.kind = WEIR_KIND_ROW,
+				  .not_null = true,
+				  .field_count = (uint16_t)fn->out_count,
+				  .fields = fn->out_types,
+				  .field_names = fn->out_names};
+	struct weir_expr *call = call_node(m, fn, f, args, arg_count);
+	call->type = (struct weir_type){.kind = WEIR_KIND_ARRAY, .not_null = true, .field_count = 1, .fields = row};
+	return call;
+}
+
 bool weir_user_is_call(const struct weir_expr *e)
 {
-	return e->op == WEIR_EXPR_CALL && e->fn->kernel == user_kernel;
+	return e->op == WEIR_EXPR_CALL && (e->fn->kernel == user_kernel || e->fn->kernel == flat_kernel);
 }
 
 bool weir_user_is_result(const struct weir_expr *e, const char **name)
@@ -316,8 +476,11 @@ double *weir_batch_put_doubles(struct weir_batch *b, uint32_t result)
 	return c != NULL ? c->f64 : NULL;
 }
 
+/* Whether results may be put at number row. */
 static bool is_bound(const struct weir_batch *b, uint32_t row)
 {
+	if (b->flat != NULL)
+		return row < b->flat->emitted;
 	return row < WEIR_BATCH_ROWS && ((b->bound[row >> 6] >> (row & 63)) & 1);
 }
 
@@ -327,7 +490,7 @@ void weir_batch_put_string(struct weir_batch *b, uint32_t result, uint32_t row, 
 	if (c == NULL || !is_bound(b, row) || bytes > UINT32_MAX / 2)
 		return;
 	if (weir_kind_is_string(b->fn->out_types[result].kind) && bytes != 0 && !weir_utf8_check(data, bytes, NULL)) {
-		weir_batch_refuse(b, row, "a result is no UTF-8");
+		weir_batch_refuse(b, b->flat != NULL ? b->flat->row[row] : row, "a result is no UTF-8");
 		return;
 	}
 	uint8_t *copy = weir_scratch_take(b->k->scratch, bytes);
@@ -343,7 +506,8 @@ void weir_batch_put_null(struct weir_batch *b, uint32_t result, uint32_t row)
 
 void weir_batch_refuse(struct weir_batch *b, uint32_t row, const char *why)
 {
-	if (!is_bound(b, row) || ((b->refused[row >> 6] >> (row & 63)) & 1))
+	if (row >= WEIR_BATCH_ROWS || !((b->bound[row >> 6] >> (row & 63)) & 1) ||
+	    ((b->refused[row >> 6] >> (row & 63)) & 1))
 		return;
 	b->refused[row >> 6] |= UINT64_C(1) << (row & 63);
 	weir_row_errors_add(b->k->errors, row, WEIR_REASON_EXPR, UINT32_MAX, b->fn->name, why);

@@ -30,6 +30,10 @@ bool weir_user_type_is_supported(const struct weir_type *t);
 /* fn over args, in m: out[i] is its result i. fn is borrowed. */
 void weir_user_call(struct weir_mem *m, const struct weir_user_function *fn, const struct weir_expr *const *args,
 		    uint32_t arg_count, const struct weir_expr **out);
+/* A call with any number of rows of results for each row (weir_batch_emit): an ARRAY of ROWs of fn's columns, empty for
+ * a row that has none. */
+const struct weir_expr *weir_user_flat_call(struct weir_mem *m, const struct weir_user_function *fn,
+					    const struct weir_expr *const *args, uint32_t arg_count);
 /* Whether e is such a call: it is printed as one, whatever its name. */
 bool weir_user_is_call(const struct weir_expr *e);
 /* Whether e is a result of such a call; *name is then the result's name and e->args[0] the call. */

@@ -1,5 +1,6 @@
 /* api_stateless.c: weir.h: operators without state beyond filter, select, key and merge: their short forms, branches,
  * and functions of the program over batches. Cold path, @thread init. */
+#include "hotpath/expr/tree.h"
 #include "hotpath/expr/user.h"
 #include "hotpath/topology/api.h"
 
@@ -235,6 +236,7 @@ struct user {
 	void (*run)(struct weir_batch *b, void *ctx);
 	void *ctx;
 	void (*destroy)(void *ctx);
+	bool flat; /* any number of rows for each: the result is one ARRAY */
 };
 
 /* The in-columns as expressions over st. */
@@ -330,7 +332,10 @@ static const struct weir_expr **user_call(struct call *c, struct weir_stream *st
 	fn->run = u->run;
 	fn->ctx = u->ctx;
 	const struct weir_expr **results = weir_mem_take(c->m, (fn->out_count + 1) * sizeof *results);
-	weir_user_call(c->m, fn, args, count, results);
+	if (u->flat)
+		results[0] = weir_user_flat_call(c->m, fn, args, count);
+	else
+		weir_user_call(c->m, fn, args, count, results);
 	*out = fn;
 	return results;
 }
@@ -347,7 +352,7 @@ struct weir_stream *weir_map_batch(struct weir_stream *st, const char *name, con
 {
 	struct call c = begin(st->tp);
 	struct weir_user_function *fn = NULL;
-	struct user u = {"weir_map_batch", name, of_columns, results != NULL ? results : "", run, ctx, destroy};
+	struct user u = {"weir_map_batch", name, of_columns, results != NULL ? results : "", run, ctx, destroy, false};
 	const struct weir_expr **outs = user_call(&c, st, &u, &fn);
 	if (outs == NULL)
 		return user_failed(&c, st);
@@ -363,13 +368,54 @@ struct weir_stream *weir_map_batch(struct weir_stream *st, const char *name, con
 	return weir_api_project(&c, st, st->node, cs.names, cs.exprs, cs.count);
 }
 
+static const struct weir_expr *text_constant(struct weir_mem *m, const char *text)
+{
+	struct weir_type t = {.kind = WEIR_KIND_VARCHAR, .not_null = true, .length = INT32_MAX};
+	struct weir_value v = {.str = {(const uint8_t *)text, (uint32_t)strlen(text), 0}};
+	return weir_expr_make_const(m, &t, v);
+}
+
+struct weir_stream *weir_flat_map_batch(struct weir_stream *st, const char *name, const char *of_columns,
+					const char *results, void (*run)(struct weir_batch *b, void *ctx), void *ctx,
+					void (*destroy)(void *ctx))
+{
+	struct call c = begin(st->tp);
+	struct weir_user_function *fn = NULL;
+	struct user u = {
+		"weir_flat_map_batch", name, of_columns, results != NULL ? results : "", run, ctx, destroy, true};
+	const struct weir_expr **array = user_call(&c, st, &u, &fn);
+	if (array == NULL)
+		return user_failed(&c, st);
+	/* Of a row with many results each is a row ("element" is an ARRAY of it) behind the columns it came with. */
+	struct weir_node *n = weir_build_unnest(st->tp, st->node, fn->name, array[0], false);
+	if (is_broken(st))
+		return new_stream(st->tp, st);
+	const uint32_t element = st->node->column_count;
+	const struct weir_expr *one[2] = {weir_expr_column(c.m, element, &n->columns[element].type, "element"),
+					  weir_expr_bigint(c.m, 1)};
+	const struct weir_expr *row = NULL;
+	if (weir_expr_call(c.m, "ITEM", one, 2, &row, &c.dg) != WEIR_OK)
+		return failed(&c, st);
+	struct columns cs = columns_begin(&c, st->visible + fn->out_count);
+	for (uint32_t i = 0; i < st->visible; i++)
+		columns_add(&c, &cs, n, i);
+	for (uint32_t i = 0; i < fn->out_count; i++) {
+		const struct weir_expr *field[2] = {row, text_constant(c.m, fn->out_names[i])};
+		if (check_new_name(&c, &cs, u.call, fn->out_names[i]) != WEIR_OK ||
+		    weir_expr_call(c.m, "FIELD", field, 2, &cs.exprs[cs.count], &c.dg) != WEIR_OK)
+			return failed(&c, st);
+		cs.names[cs.count++] = fn->out_names[i];
+	}
+	return weir_api_project(&c, st, n, cs.names, cs.exprs, cs.count);
+}
+
 struct weir_stream *weir_filter_batch(struct weir_stream *st, const char *name, const char *of_columns,
 				      void (*run)(struct weir_batch *b, void *ctx), void *ctx,
 				      void (*destroy)(void *ctx))
 {
 	struct call c = begin(st->tp);
 	struct weir_user_function *fn = NULL;
-	struct user u = {"weir_filter_batch", name, of_columns, NULL, run, ctx, destroy};
+	struct user u = {"weir_filter_batch", name, of_columns, NULL, run, ctx, destroy, false};
 	const struct weir_expr **outs = user_call(&c, st, &u, &fn);
 	return outs == NULL ? user_failed(&c, st) : filtered(&c, st, outs[0]);
 }
@@ -380,7 +426,7 @@ struct weir_stream *weir_peek(struct weir_stream *st, const char *name, const ch
 	struct call c = begin(st->tp);
 	struct weir_user_function *fn = NULL;
 	const struct weir_expr *pass = NULL;
-	struct user u = {"weir_peek", name, of_columns, NULL, run, ctx, destroy};
+	struct user u = {"weir_peek", name, of_columns, NULL, run, ctx, destroy, false};
 	const struct weir_expr **outs = user_call(&c, st, &u, &fn);
 	/* FALSE, which it is when nothing was put, is NOT NULL as well: every row passes. */
 	if (outs == NULL || weir_expr_call(c.m, "IS NOT NULL", outs, 1, &pass, &c.dg) != WEIR_OK)

@@ -239,6 +239,49 @@ static void test_functions_around_a_window(void **state)
 	weir_driver_destroy(dr);
 }
 
+/* Each letter of city, with its place; none where city is NULL. */
+static void letters(struct weir_batch *b, void *ctx)
+{
+	const uint16_t *row = weir_batch_rows(b);
+	(void)ctx;
+	for (uint32_t i = 0; i < weir_batch_count(b); i++) {
+		struct weir_slice city = weir_batch_string(b, 0, row[i]);
+		for (size_t k = 0; k < city.bytes; k++) {
+			uint32_t at = weir_batch_emit(b, row[i]);
+			weir_batch_put_string(b, 0, at, (const char *)city.data + k, 1);
+			weir_batch_put_integers(b, 1)[at] = (int64_t)k;
+			weir_batch_put_integers(b, 2)[at] = 5 * (int64_t)k; /* 0.05 each */
+		}
+	}
+}
+
+/* Any number of rows for each, into a sink, and grouped by what is new. */
+static void test_flat_map(void **state)
+{
+	(void)state;
+	struct weir_topology *tp = weir_topology_create();
+	struct weir_stream *st =
+		weir_flat_map_batch(weir_select(source(tp), "id, city"), "letters", "city",
+				    "letter STRING, place INT, worth DECIMAL(5,2)", letters, NULL, NULL);
+	sink(weir_filter(st, "place > 1"), "out");
+	struct weir_stream *by = weir_tumble(weir_select_key(st, "LOWER(letter) AS l"), WEIR_MINUTES(1));
+	by = weir_aggregate(by, "by-letter", "l, COUNT(*) AS n, SUM(worth) AS worth, MIN(id) AS first");
+	sink(weir_filter(by, "n > 2"), "grouped");
+	struct weir_driver *dr = run(tp);
+	expect(dr, "out",
+	       "{\"id\":\"a\",\"city\":\"Rome\",\"letter\":\"m\",\"place\":2,\"worth\":0.10}\n"
+	       "{\"id\":\"a\",\"city\":\"Rome\",\"letter\":\"e\",\"place\":3,\"worth\":0.15}\n"
+	       "{\"id\":\"b\",\"city\":\"rome\",\"letter\":\"m\",\"place\":2,\"worth\":0.10}\n"
+	       "{\"id\":\"b\",\"city\":\"rome\",\"letter\":\"e\",\"place\":3,\"worth\":0.15}\n"
+	       "{\"id\":\"c\",\"city\":\"Oslo\",\"letter\":\"l\",\"place\":2,\"worth\":0.10}\n"
+	       "{\"id\":\"c\",\"city\":\"Oslo\",\"letter\":\"o\",\"place\":3,\"worth\":0.15}\n");
+	expect(dr, "grouped", "{\"l\":\"o\",\"n\":4,\"worth\":0.25,\"first\":\"a\"}\n");
+	struct weir_stats stats;
+	weir_driver_stats(dr, &stats);
+	assert_int_equal(stats.records_rejected + stats.records_late, 0);
+	weir_driver_destroy(dr);
+}
+
 /* What a filter does not find TRUE, a later one never sees: not even where the first is NULL. */
 static void test_filters_in_order(void **state)
 {
@@ -311,6 +354,13 @@ static void test_errors(void **state)
 	(void)weir_peek(weir_tumble(weir_key_by(source(tp), "id"), 10), "f", "n", note, NULL, NULL);
 	expect_error(tp, "belongs before the window");
 	tp = weir_topology_create();
+	(void)weir_flat_map_batch(source(tp), "f", "n", "city STRING", letters, NULL, NULL);
+	expect_error(tp, "there is a column 'city' already");
+	tp = weir_topology_create();
+	(void)weir_flat_map_batch(weir_to_stream(weir_table(tp, "t", "k STRING, v STRING", "k", "topic=t format=json")),
+				  "f", "v", "w STRING", letters, NULL, NULL);
+	expect_error(tp, "is for a stream, not for a table");
+	tp = weir_topology_create();
 	(void)weir_repartition(source(tp), "nobody");
 	expect_error(tp, "there is no column 'nobody'");
 }
@@ -323,6 +373,7 @@ int main(void)
 		cmocka_unit_test(test_what_needs_an_exchange),
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_functions_around_a_window),
+		cmocka_unit_test(test_flat_map),
 		cmocka_unit_test(test_filters_in_order),
 		cmocka_unit_test(test_errors),
 	};

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "hotpath/expr/user.h"
 #include "hotpath/weir.h"
@@ -206,6 +207,116 @@ static void test_refusals(void **state)
 	weir_mem_fini(&m);
 }
 
+/* As many rows as the number says: its words, with their place. */
+static void words(struct weir_batch *b, void *ctx)
+{
+	const int64_t *n = weir_batch_integers(b, 0);
+	const uint16_t *row = weir_batch_rows(b);
+	(void)ctx;
+	assert_int_equal(weir_batch_emit(b, 4000), WEIR_BATCH_ROWS - 1);
+	for (uint32_t i = 0; i < weir_batch_count(b); i++) {
+		for (int64_t k = 0; k < n[row[i]]; k++) {
+			uint32_t at = weir_batch_emit(b, row[i]);
+			if (k % 3 == 2) {
+				weir_batch_put_null(b, 0, at);
+				continue; /* the place stays 0 */
+			}
+			weir_batch_put_string(b, 0, at, k % 3 == 0 ? "a\"b" : "", k % 3 == 0 ? 3 : 0);
+			weir_batch_put_integers(b, 1)[at] = k;
+		}
+	}
+}
+
+static void test_any_number_of_rows(void **state)
+{
+	(void)state;
+	struct weir_mem m = {0};
+	struct x_batch b;
+	struct weir_type t[2] = {{.kind = WEIR_KIND_VARCHAR, .length = INT32_MAX}, t_kind(WEIR_KIND_INT)};
+	static const char *const names[] = {"w", "n"};
+	struct weir_user_function fn = {"words", words, NULL, 2, t, names};
+	x_batch_init(&b, (enum weir_phys[]){WEIR_PHYS_I64}, 1, 6);
+	const int64_t counts[] = {0, 1, 3, 5000, 2, 0}; /* more than are kept before they are written */
+	memcpy(b.col[0].i64, counts, sizeof counts);
+	const struct weir_expr *args[] = {x_col(&m, 0, t_kind(WEIR_KIND_BIGINT))};
+	const struct weir_expr *e[3] = {weir_user_flat_call(&m, &fn, args, 1)};
+	assert_int_equal(e[0]->type.kind, WEIR_KIND_ARRAY);
+	assert_int_equal(e[0]->type.fields[0].kind, WEIR_KIND_ROW);
+	assert_true(weir_user_is_call(e[0]));
+	e[1] = x_call(&m, "CARDINALITY", e[0], NULL);
+	const struct weir_expr *second = x_call(&m, "ITEM", e[0], x_int(&m, WEIR_KIND_BIGINT, 2), NULL);
+	e[2] = x_call(&m, "FIELD", second, x_str(&m, "n"), NULL);
+	struct weir_program *pg;
+	assert_int_equal(weir_program_create(&pg, e, 3, NULL), WEIR_OK);
+	const struct weir_col *out[3];
+	for (uint32_t pass = 0; pass < 2; pass++) {
+		weir_program_run(pg, b.in, &b.sel, &b.scratch, out, &b.errors);
+		assert_int_equal(b.errors.count, 0);
+		static const char *const want[] = {
+			"[]", "[{\"w\":\"a\\\"b\",\"n\":0}]",
+			"[{\"w\":\"a\\\"b\",\"n\":0},{\"w\":\"\",\"n\":1},{\"w\":null,\"n\":0}]"};
+		for (uint32_t r = 0; r < 6; r++) {
+			assert_int_equal(out[1]->i64[r], counts[r]);
+			assert_int_equal(weir_col_is_null(out[2], r), counts[r] < 2);
+			if (r < 3) {
+				assert_int_equal(out[0]->str[r].bytes, strlen(want[r]));
+				assert_memory_equal(out[0]->str[r].data, want[r], strlen(want[r]));
+			}
+		}
+		assert_int_equal(out[2]->i64[3], 1);
+	}
+	weir_program_destroy(pg);
+	x_batch_fini(&b);
+	weir_mem_fini(&m);
+}
+
+/* Row 0 has one that is out of range behind a good one, 1 is refused after one, 2 comes before 3 again. */
+static void bad_rows(struct weir_batch *b, void *ctx)
+{
+	(void)ctx;
+	(void)weir_batch_emit(b, 0);
+	uint32_t at = weir_batch_emit(b, 0);
+	weir_batch_put_integers(b, 1)[at] = INT64_C(1) << 40;
+	(void)weir_batch_emit(b, 1);
+	weir_batch_refuse(b, 1, "no");
+	(void)weir_batch_emit(b, 3);
+	at = weir_batch_emit(b, 2);
+	weir_batch_put_integers(b, 1)[at] = 7; /* goes nowhere */
+	weir_batch_put_string(b, 0, at, "x", 1);
+	at = weir_batch_emit(b, 4);
+	weir_batch_put_string(b, 0, at, "\xff", 1);
+}
+
+static void test_refused_rows(void **state)
+{
+	(void)state;
+	struct weir_mem m = {0};
+	struct x_batch b;
+	struct weir_type t[2] = {{.kind = WEIR_KIND_VARCHAR, .length = INT32_MAX}, t_kind(WEIR_KIND_INT)};
+	static const char *const names[] = {"w", "n"};
+	struct weir_user_function fn = {"bad", bad_rows, NULL, 2, t, names};
+	x_batch_init(&b, (enum weir_phys[]){WEIR_PHYS_I64}, 1, 6);
+	const struct weir_expr *args[] = {x_col(&m, 0, t_kind(WEIR_KIND_BIGINT))};
+	const struct weir_expr *e = weir_user_flat_call(&m, &fn, args, 1);
+	struct weir_program *pg;
+	assert_int_equal(weir_program_create(&pg, &e, 1, NULL), WEIR_OK);
+	const struct weir_col *out;
+	weir_program_run(pg, b.in, &b.sel, &b.scratch, &out, &b.errors);
+	uint32_t rows = 0;
+	for (uint32_t i = 0; i < b.errors.count; i++)
+		rows |= 1u << b.errors.e[i].row;
+	assert_int_equal(b.errors.count, 4);
+	assert_int_equal(rows, 1u << 0 | 1u << 1 | 1u << 2 | 1u << 4);
+	assert_int_equal(b.sel.count, 2);
+	static const char want[] = "[{\"w\":\"\",\"n\":0}]";
+	assert_int_equal(out->str[3].bytes, strlen(want));
+	assert_memory_equal(out->str[3].data, want, strlen(want));
+	assert_int_equal(out->str[5].bytes, 2);
+	weir_program_destroy(pg);
+	x_batch_fini(&b);
+	weir_mem_fini(&m);
+}
+
 static void test_types(void **state)
 {
 	(void)state;
@@ -222,6 +333,8 @@ int main(void)
 		cmocka_unit_test(test_results_share_one_run),
 		cmocka_unit_test(test_lazy_and_never_folded),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_any_number_of_rows),
+		cmocka_unit_test(test_refused_rows),
 		cmocka_unit_test(test_types),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
