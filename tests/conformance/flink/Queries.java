@@ -86,7 +86,7 @@ final class Queries {
 		Query q = new Query();
 		long unit = pick(rnd, List.of(1L, 1L, 10L, 1000L));
 		String kind = pick(rnd, List.of("TUMBLE", "HOP", "HOP", "CUMULATE", "CUMULATE", "SESSION", "SESSION", "GROUP", "JOIN", "LEFT JOIN", "FULL OUTER JOIN", "RIGHT JOIN", "WINDOW JOIN", "WINDOW LEFT JOIN",
-			"WINDOW RIGHT JOIN", "WINDOW FULL OUTER JOIN", "OVER", "OVER"));
+			"WINDOW RIGHT JOIN", "WINDOW FULL OUTER JOIN", "OVER", "OVER", "GROUPED GROUPS", "ARRAYS"));
 		q.name = kind;
 		if (kind.startsWith("WINDOW")) {
 			windowJoin(rnd, q, kind.substring(7), unit);
@@ -98,6 +98,10 @@ final class Queries {
 		}
 		if (kind.equals("OVER")) {
 			over(rnd, q, unit);
+			return q;
+		}
+		if (kind.equals("GROUPED GROUPS") || kind.equals("ARRAYS")) {
+			twice(rnd, q, unit, kind.equals("ARRAYS"));
 			return q;
 		}
 		long n = 1 + rnd.nextInt(8), size = unit * (1 + rnd.nextInt(12));
@@ -175,6 +179,59 @@ final class Queries {
 		q.flink = q.weir = s.toString();
 		for (int i = 0; i < 2; i++)
 			q.inputs.add(input(rnd, unit, disorder, 1 + rnd.nextInt(30)));
+	}
+
+	/** Functions over the rows of a key; one frame a query, as Flink wants it. Nothing is late: Flink counts as late only what a key has passed. LAG takes
+	 * all rows of one time for one in Flink, so there are none. */
+	private static void over(Random rnd, Query q, long unit) {
+		long disorder = rnd.nextInt(3) == 0 ? 0 : rnd.nextInt(8);
+		boolean lag = rnd.nextInt(3) == 0;
+		unit *= lag ? 64 : 1;
+		q.delay = unit * (disorder * 6 + 1);
+		String partition = pick(rnd, List.of("PARTITION BY g ", "PARTITION BY g ", "PARTITION BY h ", "PARTITION BY g, h ", "PARTITION BY s, g ", ""));
+		String frame = lag ? "" : pick(rnd, List.of("", " ROWS BETWEEN " + rnd.nextInt(6) + " PRECEDING AND CURRENT ROW", " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+			" RANGE BETWEEN " + interval(unit * rnd.nextInt(15)) + " PRECEDING AND CURRENT ROW", " RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"));
+		StringBuilder s = new StringBuilder("SELECT id AS c0, g AS c1");
+		int count = 1 + rnd.nextInt(4);
+		for (int i = 0; i < count; i++) {
+			String fn = lag ? pick(rnd, List.of("LAG(v)", "LAG(v, 1)", "LAG(s, 2)", "LAG(d, 1, 0.25)", "LAG(v, 3, -1)", "LAG(x)", "LAG(CHAR_LENGTH(s) + h, 1)"))
+				: pick(rnd, List.of("COUNT(*)", "COUNT(v)", "SUM(v)", "MIN(v)", "MAX(v)", "AVG(v)", "SUM(h)", "SUM(d)", "AVG(d)", "MIN(d)", "MAX(d)", "SUM(x)", "MAX(x)", "MIN(s)", "MAX(s)", "FIRST_VALUE(v)",
+					"LAST_VALUE(v)", "FIRST_VALUE(s)", "LAST_VALUE(s)", "SUM(v * h)", "MAX(COALESCE(s, 'zz'))"));
+			s.append(", ").append(fn).append(" OVER (").append(partition).append("ORDER BY et").append(frame).append(") AS c").append(i + 2);
+		}
+		s.append("\n  FROM %1$s");
+		if (rnd.nextInt(3) == 0)
+			s.append("\n  WHERE ").append(pick(rnd, WHERES).replace("%", "%%"));
+		q.flink = q.weir = s.toString();
+		q.inputs.add(input(rnd, unit, disorder, 1 + rnd.nextInt(50)));
+		if (lag)
+			for (Object[] r : q.inputs.get(0))
+				r[7] = (Long) r[7] + (Integer) r[0];
+	}
+
+	/** A GROUP BY over a GROUP BY: what a group was is taken out; or arrays of windows, taken apart again. */
+	private static void twice(Random rnd, Query q, long unit, boolean arrays) {
+		long size = unit * (1 + rnd.nextInt(12));
+		q.delay = unit * rnd.nextInt(20);
+		q.extra = 1;
+		q.table = !arrays;
+		if (arrays) {
+			q.flink = "SELECT g AS c0, window_start AS c1, x AS c2\n  FROM (SELECT g, window_start, window_end, ARRAY_AGG(" + pick(rnd, List.of("v", "s", "d", "h"))
+				+ (rnd.nextInt(3) == 0 ? ") FILTER (WHERE h > 1" : "") + ") AS a\n    FROM TABLE(TUMBLE(TABLE %1$s, DESCRIPTOR(et), " + interval(size) + ")) GROUP BY g, window_start, window_end)\n  "
+				+ (rnd.nextBoolean() ? "CROSS JOIN UNNEST(a) AS t (x)" : "LEFT JOIN UNNEST(a) AS t (x) ON TRUE");
+		} else {
+			q.keys = 1;
+			StringBuilder s = new StringBuilder("SELECT k AS c0");
+			int count = 1 + rnd.nextInt(4);
+			for (int i = 1; i <= count; i++)
+				s.append(", ").append(pick(rnd, List.of("COUNT(*)", "SUM(n)", "MIN(n)", "MAX(n)", "AVG(n)", "COUNT(DISTINCT n)", "MAX(m)", "MIN(m)", "COUNT(m)", "MIN(o)", "COUNT(*) FILTER (WHERE n > 1)")))
+					.append(" AS c").append(i);
+			q.flink = s + "\n  FROM (" + pick(rnd, List.of("SELECT g AS k, h AS o, COUNT(*) AS n, MAX(v) AS m FROM %1$s GROUP BY g, h",
+				"SELECT h AS k, g AS o, SUM(v) AS n, MIN(d) AS m FROM %1$s GROUP BY g, h", "SELECT h AS k, s AS o, COUNT(v) AS n, MAX(x) AS m FROM %1$s GROUP BY s, h"))
+				+ ")" + (rnd.nextInt(3) == 0 ? " WHERE n > 1" : "") + " GROUP BY k";
+		}
+		q.weir = q.flink;
+		q.inputs.add(input(rnd, unit, rnd.nextInt(6), 1 + rnd.nextInt(50)));
 	}
 
 	private Table table(Query q, int number) {
