@@ -82,6 +82,7 @@ struct weir_feed {
 	uint32_t barriers_out;
 	uint64_t dirty_out;  /* what barriers_out have to write, about */
 	bool full;           /* the last step found no room in a worker's ring */
+	bool hungry;         /* the last step found nothing to read, and there was room for more */
 	uint64_t point_cost; /* what a recent order point held in bundles: reserved for the next */
 	uint64_t memory;     /* of units held */
 	_Atomic uint64_t memory_seen;
@@ -615,7 +616,7 @@ static bool rate_allows(struct weir_feed *fd, int *wait_ms)
 enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, struct weir_diag **dg)
 {
 	*wait_ms = -1;
-	fd->full = false;
+	fd->full = fd->hungry = false;
 	*moved = take_back(fd);
 	atomic_store_explicit(&fd->memory_seen, in_flight(fd), memory_order_relaxed);
 	if (fd->sending && !send_control(fd, moved))
@@ -655,7 +656,8 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 			send_control(fd, moved);
 			return WEIR_OK;
 		}
-		if (p == UINT32_MAX)
+		fd->hungry = p == UINT32_MAX;
+		if (fd->hungry)
 			return WEIR_OK;
 		err = open_unit(fd, p, dg);
 		if (err != WEIR_OK)
@@ -761,6 +763,8 @@ struct weir_park *weir_feed_park(struct weir_feed *fd)
 
 int weir_feed_event_fd(const struct weir_feed *fd)
 {
+	if (!fd->hungry)
+		return -1;
 	for (uint32_t s = 0; s < fd->cf.plan->scan_count; s++) {
 		int f = fd->cf.streams[s]->ops->event_fd(fd->cf.streams[s]);
 		if (f >= 0)

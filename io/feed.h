@@ -62,7 +62,8 @@ uint64_t weir_feed_records(const struct weir_feed *fd); /* read by this run. @th
 uint64_t weir_feed_bytes(const struct weir_feed *fd);
 uint64_t weir_feed_memory(const struct weir_feed *fd); /* in flight now. @thread any */
 struct weir_park *weir_feed_park(struct weir_feed *fd);
-/* A descriptor that becomes readable when a followed file grew, or -1. */
+/* A descriptor that becomes readable when there is more to read, or -1: there is none, or the last step had no use for
+ * more, and it would only keep whoever waits awake. */
 int weir_feed_event_fd(const struct weir_feed *fd);
 
 #endif

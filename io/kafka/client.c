@@ -386,7 +386,7 @@ static const struct weir_kafka_setting member[] = {
 	{"fetch.wait.max.ms", "200"},
 	{"fetch.min.bytes", "1"},
 	{"fetch.message.max.bytes", "524288"},
-	{"fetch.max.bytes", "4194304"},
+	{"fetch.max.bytes", "2097152"},
 	{"queued.min.messages", "50000"},
 	{"queued.max.messages.kbytes", "16384"},
 	{"fetch.queue.backoff.ms", "2"}, /* from 2.2.0 */
