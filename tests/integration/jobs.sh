@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
 . tests/integration/jobs/lib
 examples=$(dirname "$weir")/examples
-jobs="revenue revenue_changes paid_revenue fraud fraud_over price_shifts enriched split"
+jobs="revenue revenue_changes paid_revenue fraud fraud_over price_shifts enriched alerts split"
 expect=no
 if [ "${1:-}" = --expect ]; then
 	expect=yes
