@@ -259,6 +259,8 @@ static enum weir_err apply_marker(struct pass *ps, struct weir_mem *m, struct we
 			weir_times_set_task(ps->cf->workers[w]->times, ps->stage, mk.slots[i].slot,
 					    mk.slots[i].task_time);
 		if (!ps->kept)
+			weir_slot_set_expired(sl, mk.slots[i].task_time);
+		if (!ps->kept)
 			err = weir_slot_load(sl, mk.slots[i].saved, mk.slots[i].saved_bytes, dg);
 	}
 	if (err != WEIR_OK || ps->stateless || ps->kept)

@@ -86,6 +86,8 @@ static const struct conf_def defs[] = {
 	{"aggregate.elements.max", CONF_U32, "10000", NULL, 1, 10000000, AT(aggregate_elements_max), "1..10000000",
 	 "Values of a group that ARRAY_AGG, and over a table MIN, MAX and the like, keep; with more the result is "
 	 "NULL."},
+	{"state.ttl", CONF_MILLIS, "0", NULL, 0, MS_MAX, AT(state_ttl_ms), "a duration, 0: never",
+	 "Rows of tables and groups without a window that nothing has touched for so long, by event time, go."},
 	{"state.home", CONF_TEXT, NULL, NULL, 0, 0, AT(state_home), "a folder or brokers",
 	 "Where changelog and markers live when the sinks do not decide it."},
 	{"state.dir", CONF_TEXT, NULL, NULL, 0, 0, AT(state_dir), "a folder",
@@ -130,8 +132,6 @@ static const struct conf_def defs[] = {
 	 "Records taken from a log at once; 0: its own size. Changes no output; for tests."},
 	{"table.local-time-zone", CONF_ZONE, "UTC", NULL, 0, 0, SIZE_MAX, "UTC",
 	 "Zone in which TIMESTAMP_LTZ is read and printed."},
-	{"table.exec.state.ttl", CONF_NOTHING, "0", NULL, 0, 0, SIZE_MAX, "any",
-	 "Taken from Flink files; has no effect: windows end state."},
 };
 enum { DEFS = WEIR_COUNT_OF(defs) };
 
@@ -141,6 +141,7 @@ static const struct {
 	const char *name;
 } aliases[] = {
 	{"pipeline.name", "application.id"},
+	{"table.exec.state.ttl", "state.ttl"},
 	{"num.stream.threads", "workers"},
 	{"parallelism.default", "workers"},
 	{"table.exec.resource.default-parallelism", "workers"},

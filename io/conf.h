@@ -35,6 +35,7 @@ struct weir_settings {
 	bool end_of_input_keep;
 	bool emit_coalesce;
 	uint32_t aggregate_elements_max;
+	int64_t state_ttl_ms; /* 0: none */
 	bool allow_negative_time;
 	int64_t time_future_max_ms; /* -1: off */
 	uint64_t record_bytes_max;

@@ -79,6 +79,7 @@ enum weir_err weir_core_plan(struct weir_core *co, struct weir_topology *tp, str
 					.task_time_max = co->settings.task_time_max,
 					.emit_coalesce = co->settings.emit_coalesce,
 					.elements_max = co->settings.aggregate_elements_max,
+					.state_ttl_ms = co->settings.state_ttl_ms,
 					.app = co->app};
 	return weir_plan_create(&co->plan, tp, &ps, dg);
 }

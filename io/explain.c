@@ -259,6 +259,14 @@ static void text_stage(struct explain *ex, const struct weir_plan_stage *st)
 		weir_buf_puts(out, ", in panes of ");
 		weir_duration_put(out, st->def.pane_ms);
 	}
+	bool table = st->def.kind == WEIR_STATE_TABLE || st->def.kind == WEIR_STATE_ROWS ||
+		     (st->def.kind == WEIR_STATE_JOIN && !st->def.within);
+	if (st->def.ttl_ms != 0) {
+		weir_buf_puts(out, ", kept for ");
+		weir_duration_put(out, st->def.ttl_ms);
+	} else if (table) {
+		weir_buf_puts(out, ", grows with its keys");
+	}
 	weir_buf_printf(out, "; changelog %s-%s-changelog\n", ex->app, st->def.name);
 }
 
@@ -597,6 +605,7 @@ enum weir_err weir_engine_explain(struct weir_topology *tp, struct weir_conf *cf
 		.task_time_max = ex.settings.task_time_max,
 		.emit_coalesce = ex.settings.emit_coalesce,
 		.elements_max = ex.settings.aggregate_elements_max,
+		.state_ttl_ms = ex.settings.state_ttl_ms,
 		.app = ex.app,
 	};
 	err = weir_plan_create(&pl, tp, &ps, diag);

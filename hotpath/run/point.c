@@ -213,6 +213,7 @@ static bool hand_on(struct weir_worker *w, struct weir_bundle *b, const struct w
 						: hand_on_closed(w, b, close_all);
 		if (!pt->drained)
 			return false;
+		weir_slot_expire(w->slots[pt->stage][pt->slot], weir_times_task(w->times, pt->stage, pt->slot));
 		if (close_all && pt->end_max != WEIR_TIME_UNSET)
 			weir_times_raise(w->times, pt->stage, pt->slot, pt->end_max + ps->def.grace_ms);
 		pt->end_max = WEIR_TIME_UNSET;

@@ -35,6 +35,7 @@ struct weir_slot *weir_slot_create(const struct weir_state_def *def, uint32_t sl
 	sl->def = def;
 	sl->number = slot;
 	sl->closed_start = WEIR_TIME_UNSET;
+	sl->expired_at = WEIR_TIME_UNSET;
 	weir_blocks_init(&sl->blocks, ar);
 	weir_pages_init(&sl->pages, &sl->blocks);
 	if (def->kind == WEIR_STATE_JOIN) {

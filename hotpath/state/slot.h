@@ -98,6 +98,7 @@ struct weir_slot {
 	uint32_t gen_count, gen_capacity;
 	struct weir_gen *current; /* the one used last, and what it covers */
 	int64_t current_start, current_end;
+	int64_t expired_at;    /* task time when entries were last looked at for their TTL */
 	int64_t closed_start;  /* WINDOW: the last mark of a window that was closed, WEIR_TIME_UNSET: none */
 	uint64_t entries_hint; /* entries of the last closed generation */
 	/* Windows that closed by time but were not asked for yet: frozen before a later row reached one of their panes.

@@ -75,6 +75,7 @@ struct weir_state_def {
 	 * column is such a number; a row older than the one that is there does nothing. */
 	bool numbered;
 	const struct weir_over_def *over; /* OVER */
+	int64_t ttl_ms; /* TABLE, ROWS, JOIN with a table: entries this far behind task time go (ttl.c); 0: none does */
 	/* Set by weir_state_def_init: layout of an entry; offset_ms becomes its remainder by advance_ms. Generations of
 	 * a WINDOW are panes of gcd(size, advance, offset), combined at close, or the windows themselves (pane_ms ==
 	 * size_ms): when changes is set, since each window's value is then wanted after every record, or when panes
@@ -210,6 +211,11 @@ void weir_closed_release(struct weir_slot *sl, struct weir_closed *cl);
 uint32_t weir_slot_changes(struct weir_slot *sl, struct weir_rows *out);
 /* Records whether the row now stands in the result (HAVING decides); the bit is persistent. */
 void weir_slot_set_emitted(struct weir_slot *sl, void *entry, bool emitted);
+
+/* At an order point, behind all that the slot had to say: drops what is older than the state's TTL. */
+void weir_slot_expire(struct weir_slot *sl, int64_t task_time);
+/* Restore: task time at the last order point. */
+void weir_slot_set_expired(struct weir_slot *sl, int64_t task_time);
 
 uint64_t weir_slot_entries(const struct weir_slot *sl);
 uint64_t weir_slot_bytes(const struct weir_slot *sl);

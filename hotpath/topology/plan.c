@@ -766,6 +766,18 @@ static void name_inputs_of(struct weir_planner *p, const struct weir_plan *pl, s
 	def->filter_texts = filters;
 }
 
+/* Whether state.ttl counts for a stage: it keeps latest rows or groups, and nobody takes rows back that would be gone.
+ */
+static bool can_expire(const struct weir_plan *pl, const struct weir_plan_stage *st)
+{
+	const struct weir_state_def *def = &st->def;
+	bool table = def->kind == WEIR_STATE_TABLE || def->kind == WEIR_STATE_ROWS ||
+		     (def->kind == WEIR_STATE_JOIN && !def->within && !def->versioned);
+	for (uint32_t i = 0; i < st->input_count; i++)
+		table = table && !pl->branches[st->inputs[i]].global;
+	return table && !st->retracts && !def->retracts && !def->numbered && def->foreign == 0;
+}
+
 static enum weir_err finish(struct weir_planner *p, struct weir_plan **out)
 {
 	struct weir_plan *pl = weir_mem_take(p->m, sizeof *pl);
@@ -827,6 +839,16 @@ static enum weir_err finish(struct weir_planner *p, struct weir_plan **out)
 		name_inputs_of(p, pl, &pl->stages[i]);
 	pl->force_local = p->settings->exchange == WEIR_PLAN_EXCHANGE_LOCAL;
 	*out = pl;
+	for (uint32_t i = 0; i < pl->stage_count; i++) {
+		if (can_expire(pl, &pl->stages[i]))
+			pl->stages[i].def.ttl_ms = p->settings->state_ttl_ms;
+		if (pl->stages[i].def.foreign != 0 && p->settings->exchange == WEIR_PLAN_EXCHANGE_TOPIC)
+			return weir_diag_set(
+				p->dg, WEIR_E_PLAN,
+				"not supported yet: state %s, a join by a foreign key, through repartition "
+				"topics; leave exchange at auto",
+				pl->stages[i].name);
+	}
 	if (p->settings->exchange == WEIR_PLAN_EXCHANGE_TOPIC)
 		weir_plan_repartition(pl, p->settings->app, p->m);
 	return WEIR_OK;

@@ -185,6 +185,7 @@ struct weir_plan_settings {
 	bool task_time_max;
 	bool emit_coalesce;
 	uint32_t elements_max; /* values that an aggregate keeps of a group one by one, at most; 0: the default */
+	int64_t state_ttl_ms;  /* state.ttl, 0: none */
 	const char *app;       /* prefix of state names that have none, and of repartition topics */
 };
 

@@ -349,6 +349,8 @@ static bool run(enum job_kind kind, bool direct, const char *in, const char *out
 	check(weir_conf_set(cf, "workers", text, &dg), dg);
 	check(weir_conf_set(cf, "application.id", "app", &dg), dg);
 	check(weir_conf_set(cf, "slots", "8", &dg), dg);
+	/* Rows come again within it, or do not. */
+	check(weir_conf_set(cf, "state.ttl", (kind + direct) % 2 ? "700ms" : "0", &dg), dg);
 	check(weir_conf_set(cf, "order.point.records", "200", &dg), dg);
 	check(weir_conf_set(cf, "commit.interval.records", "500", &dg), dg);
 	snprintf(text, sizeof text, "%u", (unsigned)(1 + rng_next(seed) % 100));

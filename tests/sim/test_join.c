@@ -370,6 +370,32 @@ static void test_an_aggregate_is_a_table_to_join_with(void **state)
 	weir_driver_destroy(j.dr);
 }
 
+/* state.ttl goes by event time: what is more than it behind is gone once time has entered another eighth of it. */
+static void test_rows_go_after_their_ttl(void **state)
+{
+	(void)state;
+	struct job j = job_begin();
+	struct weir_stream *st = weir_aggregate(weir_key_by(source(&j, "in", 0), "k"), "sum", "k, SUM(v) AS total");
+	st = weir_join_table(source(&j, "s", 0), weir_to_table(st), "j", "k", WEIR_JOIN_LEFT);
+	(void)weir_sink(weir_select(st, "v, total"), "out", "connector=recorded path=x topic=out format=json");
+	conf_set(&j, "state.ttl", "80ms");
+	conf_set(&j, "task.time", "max");
+	job_start(&j);
+	push_kv(&j, "in", "a", 5, 100);
+	push_kv(&j, "in", "b", 1, 170);
+	push_kv(&j, "s", "a", 1, 180); /* 80 behind: still there */
+	expect(&j, "{\"v\":1,\"total\":5}", 180);
+	push_kv(&j, "s", "a", 2, 190); /* dropped when this order point is through */
+	expect(&j, "{\"v\":2,\"total\":5}", 190);
+	push_kv(&j, "s", "a", 3, 191);
+	expect(&j, "{\"v\":3,\"total\":null}", 191);
+	push_kv(&j, "s", "b", 4, 192);
+	expect(&j, "{\"v\":4,\"total\":1}", 192);
+	end(&j);
+	expect_none(&j);
+	weir_driver_destroy(j.dr);
+}
+
 /* ---- tables with tables ---- */
 
 struct pair {
@@ -915,6 +941,7 @@ int main(void)
 		cmocka_unit_test(test_a_stream_beside_a_table),
 		cmocka_unit_test(test_an_aggregate_is_a_table_to_join_with),
 		cmocka_unit_test(test_a_row_is_taken_as_of_its_time),
+		cmocka_unit_test(test_rows_go_after_their_ttl),
 		cmocka_unit_test(test_two_tables_against_a_twin),
 		cmocka_unit_test(test_groups_of_a_table_against_a_twin),
 		cmocka_unit_test(test_what_cannot_be_joined),

@@ -173,9 +173,9 @@ static void test_flink_settings_warn(void **state)
 	set(cf, "table.exec.mini-batch.enabled", "true");
 	set(cf, "execution.runtime-mode", "streaming");
 	set(cf, "table.exec.state.ttl", "1 h");
-	assert_int_equal(weir_conf_warning_count(cf), 3);
+	assert_int_equal(weir_conf_warning_count(cf), 2);
 	assert_string_equal(weir_conf_warning(cf, 0), "property table.exec.mini-batch.enabled has no effect in weir");
-	assert_null(weir_conf_warning(cf, 3));
+	assert_null(weir_conf_warning(cf, 2));
 	for (int i = 0; i < 300; i++) { /* bounded */
 		char name[32];
 		snprintf(name, sizeof name, "table.x%d", i);
