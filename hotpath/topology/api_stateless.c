@@ -375,6 +375,22 @@ static const struct weir_expr *text_constant(struct weir_mem *m, const char *tex
 	return weir_expr_make_const(m, &t, v);
 }
 
+/* st with the first column of its key in front: rows on their way through UNNEST keep their order within that column.
+ */
+static struct weir_stream *key_first(struct call *c, struct weir_stream *st)
+{
+	struct weir_node *in = node_of(st);
+	int32_t key = is_broken(st) || !st->keyed ? 0 : find_column(in, st->visible, st->key_names[0]);
+	if (key <= 0)
+		return st;
+	struct columns cs = columns_begin(c, st->visible);
+	columns_add(c, &cs, in, (uint32_t)key);
+	for (uint32_t i = 0; i < st->visible; i++)
+		if (i != (uint32_t)key)
+			columns_add(c, &cs, in, i);
+	return weir_api_project(c, st, in, cs.names, cs.exprs, cs.count);
+}
+
 struct weir_stream *weir_flat_map_batch(struct weir_stream *st, const char *name, const char *of_columns,
 					const char *results, void (*run)(struct weir_batch *b, void *ctx), void *ctx,
 					void (*destroy)(void *ctx))
@@ -383,6 +399,9 @@ struct weir_stream *weir_flat_map_batch(struct weir_stream *st, const char *name
 	struct weir_user_function *fn = NULL;
 	struct user u = {
 		"weir_flat_map_batch", name, of_columns, results != NULL ? results : "", run, ctx, destroy, true};
+	const struct weir_stream *shown = st; /* the order of its columns is the result's */
+	(void)node_of(st);
+	st = key_first(&c, st);
 	const struct weir_expr **array = user_call(&c, st, &u, &fn);
 	if (array == NULL)
 		return user_failed(&c, st);
@@ -398,7 +417,7 @@ struct weir_stream *weir_flat_map_batch(struct weir_stream *st, const char *name
 		return failed(&c, st);
 	struct columns cs = columns_begin(&c, st->visible + fn->out_count);
 	for (uint32_t i = 0; i < st->visible; i++)
-		columns_add(&c, &cs, n, i);
+		columns_add(&c, &cs, n, (uint32_t)find_column(n, st->visible, shown->node->columns[i].name));
 	for (uint32_t i = 0; i < fn->out_count; i++) {
 		const struct weir_expr *field[2] = {row, text_constant(c.m, fn->out_names[i])};
 		if (check_new_name(&c, &cs, u.call, fn->out_names[i]) != WEIR_OK ||

@@ -264,6 +264,11 @@ static void test_flat_map(void **state)
 		weir_flat_map_batch(weir_select(source(tp), "id, city"), "letters", "city",
 				    "letter STRING, place INT, worth DECIMAL(5,2)", letters, NULL, NULL);
 	sink(weir_filter(st, "place > 1"), "out");
+	/* With a key that does not stand first: the columns stay as they are. */
+	struct weir_stream *keyed = weir_key_by(weir_select(source(tp), "n, city, id"), "id");
+	keyed = weir_flat_map_batch(keyed, "again", "city", "letter STRING, place INT, worth DECIMAL(5,2)", letters,
+				    NULL, NULL);
+	sink(weir_filter(keyed, "place = 0 AND n > 1"), "keyed");
 	struct weir_stream *by = weir_tumble(weir_select_key(st, "LOWER(letter) AS l"), WEIR_MINUTES(1));
 	by = weir_aggregate(by, "by-letter", "l, COUNT(*) AS n, SUM(worth) AS worth, MIN(id) AS first");
 	sink(weir_filter(by, "n > 2"), "grouped");
@@ -275,6 +280,9 @@ static void test_flat_map(void **state)
 	       "{\"id\":\"b\",\"city\":\"rome\",\"letter\":\"e\",\"place\":3,\"worth\":0.15}\n"
 	       "{\"id\":\"c\",\"city\":\"Oslo\",\"letter\":\"l\",\"place\":2,\"worth\":0.10}\n"
 	       "{\"id\":\"c\",\"city\":\"Oslo\",\"letter\":\"o\",\"place\":3,\"worth\":0.15}\n");
+	expect(dr, "keyed",
+	       "{\"n\":2,\"city\":\"rome\",\"id\":\"b\",\"letter\":\"r\",\"place\":0,\"worth\":0.00}\n"
+	       "{\"n\":4,\"city\":\"Oslo\",\"id\":\"c\",\"letter\":\"O\",\"place\":0,\"worth\":0.00}\n");
 	expect(dr, "grouped", "{\"l\":\"o\",\"n\":4,\"worth\":0.25,\"first\":\"a\"}\n");
 	struct weir_stats stats;
 	weir_driver_stats(dr, &stats);
