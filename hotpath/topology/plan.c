@@ -839,16 +839,9 @@ static enum weir_err finish(struct weir_planner *p, struct weir_plan **out)
 		name_inputs_of(p, pl, &pl->stages[i]);
 	pl->force_local = p->settings->exchange == WEIR_PLAN_EXCHANGE_LOCAL;
 	*out = pl;
-	for (uint32_t i = 0; i < pl->stage_count; i++) {
+	for (uint32_t i = 0; i < pl->stage_count; i++)
 		if (can_expire(pl, &pl->stages[i]))
 			pl->stages[i].def.ttl_ms = p->settings->state_ttl_ms;
-		if (pl->stages[i].def.foreign != 0 && p->settings->exchange == WEIR_PLAN_EXCHANGE_TOPIC)
-			return weir_diag_set(
-				p->dg, WEIR_E_PLAN,
-				"not supported yet: state %s, a join by a foreign key, through repartition "
-				"topics; leave exchange at auto",
-				pl->stages[i].name);
-	}
 	if (p->settings->exchange == WEIR_PLAN_EXCHANGE_TOPIC)
 		weir_plan_repartition(pl, p->settings->app, p->m);
 	return WEIR_OK;
