@@ -266,39 +266,11 @@ void weir_join_flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 	if (!r || r->count == 0)
 		return;
 	const struct weir_col *const *cols = jn->fr ? jn->fr->col_ptrs : jn->own_ptrs;
-	struct weir_sel all;
 	if (jn->later_count)
 		put_later(jn, r);
 	if (jn->residual && !jn->def->within)
 		unmatch_failed(jn, r, cols);
-	weir_sel_all(&all, r->count);
-	for (uint32_t i = 0; i < jn->ps->branch_count; i++) {
-		uint32_t branch = jn->ps->branches[i];
-		struct weir_tail *tl = w->st->tails[branch];
-		if (!tl)
-			continue;
-		size_t at = b->results.bytes;
-		struct weir_tail_done done;
-		if (weir_tail_exchanges(tl))
-			done = weir_worker_send(w, tl, branch, slot, r, &b->results);
-		else if (is_tables(jn))
-			done = weir_tail_changes(tl, w->slots[jn->stage][slot], r, slot, &b->results);
-		else
-			done = weir_tail_stream(tl, cols, &all, r->time, slot, &r->scratch, &b->results);
-		if (done.results) {
-			struct weir_chunk *c = weir_bundle_chunk(b);
-			c->output = w->cf.plan->branches[branch].target;
-			c->stage = jn->stage + 1;
-			c->slot = slot;
-			c->seq = b->seq;
-			c->branch = branch;
-			c->results = done.results;
-			c->at = at;
-			c->bytes = b->results.bytes - at;
-			w->st->now->results += done.results;
-		}
-		weir_worker_count_errors(w, b, jn->ps->name, done.errors, 0);
-	}
+	weir_worker_put_rows(w, b, jn->stage, slot, b->seq, r, is_tables(jn));
 	for (uint32_t i = 0; i < r->count && is_tables(jn); i++)
 		if (r->entry[i])
 			((struct weir_entry *)r->entry[i])->flags &= (uint8_t)~WEIR_ENTRY_CHANGED;

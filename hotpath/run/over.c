@@ -14,7 +14,6 @@ struct weir_over {
 	const struct weir_plan_stage *ps;
 	struct weir_over_work *work;
 	struct weir_rows own; /* where no stage follows */
-	const struct weir_col **own_ptrs;
 	/* a slot at hand */
 	bool running;
 	uint32_t at, count;
@@ -33,9 +32,6 @@ struct weir_over *weir_over_create(struct weir_worker *w, uint32_t stage)
 	ov->ps = &w->cf.plan->stages[stage];
 	ov->work = weir_over_work_create(&ov->ps->def);
 	weir_rows_init(&ov->own, &ov->ps->def);
-	ov->own_ptrs = weir_xcalloc(ov->own.col_count + 1, sizeof *ov->own_ptrs);
-	for (uint32_t c = 0; c < ov->own.col_count; c++)
-		ov->own_ptrs[c] = &ov->own.cols[c];
 	return ov;
 }
 
@@ -45,7 +41,6 @@ void weir_over_destroy(struct weir_over *ov)
 		return;
 	weir_over_work_destroy(ov->work);
 	weir_rows_fini(&ov->own);
-	free(ov->own_ptrs);
 	free(ov);
 }
 
@@ -56,30 +51,7 @@ static void flush(struct weir_over *ov, struct weir_bundle *b, uint32_t slot)
 	struct weir_rows *r = ov->out;
 	if (!r || r->count == 0)
 		return;
-	const struct weir_col *const *cols = ov->fr ? ov->fr->col_ptrs : ov->own_ptrs;
-	struct weir_sel all;
-	weir_sel_all(&all, r->count);
-	for (uint32_t i = 0; i < ov->ps->branch_count; i++) {
-		uint32_t branch = ov->ps->branches[i];
-		struct weir_tail *tl = w->st->tails[branch];
-		if (!tl)
-			continue;
-		size_t at = b->results.bytes;
-		struct weir_tail_done done = weir_tail_stream(tl, cols, &all, r->time, slot, &r->scratch, &b->results);
-		if (done.results) {
-			struct weir_chunk *c = weir_bundle_chunk(b);
-			c->output = w->cf.plan->branches[branch].target;
-			c->stage = ov->stage + 1;
-			c->slot = slot;
-			c->seq = b->seq;
-			c->branch = branch;
-			c->results = done.results;
-			c->at = at;
-			c->bytes = b->results.bytes - at;
-			w->st->now->results += done.results;
-		}
-		weir_worker_count_errors(w, b, ov->ps->name, done.errors, 0);
-	}
+	weir_worker_put_rows(w, b, ov->stage, slot, b->seq, r, false);
 	if (ov->fr) {
 		struct weir_fragment *fr = ov->fr;
 		ov->fr = NULL;

@@ -90,8 +90,10 @@ static enum weir_err state_fill(struct weir_worker *w, struct weir_diag **dg)
 	for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++)
 		err = pool_fill(&st->scan_pool[s], w, true, s, st->inline_apply ? 1 : w->cf.fragments, dg);
 	uint32_t most = 0;
-	for (uint32_t s = 0; s < pl->stage_count; s++)
-		most = pl->stages[s].column_count > most ? pl->stages[s].column_count : most;
+	for (uint32_t s = 0; s < pl->stage_count; s++) {
+		uint32_t columns = weir_state_columns(&pl->stages[s].def);
+		most = columns > most ? columns : most;
+	}
 	st->send_cols = weir_xcalloc(most + 1, sizeof *st->send_cols);
 	static const struct weir_format_options as_json = {.kind = WEIR_FORMAT_JSON};
 	st->exchange_encoder = weir_xcalloc(pl->scan_count + 1, sizeof *st->exchange_encoder);
@@ -634,22 +636,57 @@ static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
 
 /* ---- state ---- */
 
-struct weir_tail_done weir_worker_send(struct weir_worker *w, struct weir_tail *tl, uint32_t branch, uint32_t slot,
-				       struct weir_rows *rows, struct weir_buf *out)
+/* Rows into a repartition topic; st->send_cols points at their columns. */
+static struct weir_tail_done send_rows(struct weir_worker *w, struct weir_tail *tl, uint32_t branch, uint32_t slot,
+				       struct weir_rows *rows, const struct weir_sel *all, struct weir_buf *out)
 {
 	const struct weir_plan_branch *br = &w->cf.plan->branches[branch];
-	struct weir_sel all;
-	weir_sel_all(&all, rows->count);
 	weir_tail_exchange(tl, NULL, WEIR_TIME_UNSET, weir_plan_upstream(w->cf.plan, branch, slot));
-	for (uint32_t c = 0; c < rows->col_count; c++)
-		w->st->send_cols[c] = &rows->cols[c];
 	struct weir_exchange_rows er = {.in = w->st->send_cols,
-					.sel = &all,
+					.sel = all,
 					.time = rows->time,
 					.op = rows->op,
 					.entry = rows->entry,
 					.sl = w->slots[br->origin][slot]};
 	return weir_tail_send(tl, &er, &rows->scratch, out);
+}
+
+void weir_worker_put_rows(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot, uint64_t seq,
+			  struct weir_rows *rows, bool changes)
+{
+	struct weir_worker_state *st = w->st;
+	const struct weir_plan_stage *ps = &w->cf.plan->stages[stage];
+	struct weir_sel all;
+	weir_sel_all(&all, rows->count);
+	for (uint32_t c = 0; c < rows->col_count; c++)
+		st->send_cols[c] = &rows->cols[c];
+	for (uint32_t i = 0; i < ps->branch_count; i++) {
+		uint32_t branch = ps->branches[i];
+		struct weir_tail *tl = st->tails[branch];
+		if (!tl)
+			continue;
+		size_t at = b->results.bytes;
+		struct weir_tail_done done;
+		if (weir_tail_exchanges(tl))
+			done = send_rows(w, tl, branch, slot, rows, &all, &b->results);
+		else if (changes)
+			done = weir_tail_changes(tl, w->slots[stage][slot], rows, slot, &b->results);
+		else
+			done = weir_tail_stream(tl, st->send_cols, &all, rows->time, slot, &rows->scratch, &b->results);
+		if (done.results) {
+			struct weir_chunk *c = weir_bundle_chunk(b);
+			c->output = w->cf.plan->branches[branch].target;
+			c->stage = stage + 1;
+			c->slot = slot;
+			c->seq = seq;
+			c->branch = branch;
+			c->results = done.results;
+			c->at = at;
+			c->bytes = b->results.bytes - at;
+			st->now->results += done.results;
+		}
+		weir_worker_count_errors(w, b, ps->name, done.errors, 0);
+	}
 }
 
 void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot,
@@ -669,30 +706,7 @@ void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uin
 	}
 	while (weir_slot_changes(w->slots[stage][slot], &st->rows)) {
 		st->now->agg_errors += st->rows.agg_errors;
-		for (uint32_t i = 0; i < ps->branch_count; i++) {
-			struct weir_tail *tl = st->tails[ps->branches[i]];
-			if (!tl)
-				continue;
-			size_t at = b->results.bytes;
-			struct weir_tail_done done;
-			if (weir_tail_exchanges(tl))
-				done = weir_worker_send(w, tl, ps->branches[i], slot, &st->rows, &b->results);
-			else
-				done = weir_tail_changes(tl, w->slots[stage][slot], &st->rows, slot, &b->results);
-			if (done.results) {
-				struct weir_chunk *c = weir_bundle_chunk(b);
-				c->output = pl->branches[ps->branches[i]].target;
-				c->stage = stage + 1;
-				c->slot = slot;
-				c->seq = seq;
-				c->branch = ps->branches[i];
-				c->results = done.results;
-				c->at = at;
-				c->bytes = b->results.bytes - at;
-				st->now->results += done.results;
-			}
-			weir_worker_count_errors(w, b, ps->name, done.errors, 0);
-		}
+		weir_worker_put_rows(w, b, stage, slot, seq, &st->rows, true);
 	}
 }
 

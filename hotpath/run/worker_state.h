@@ -117,9 +117,10 @@ void weir_worker_refuse(struct weir_worker *w, struct weir_bundle *b, const char
 			const char *field, const char *detail);
 void weir_worker_count_errors(struct weir_worker *w, struct weir_bundle *b, const char *stage_name,
 			      const struct weir_row_errors *errors, uint32_t from);
-/* Rows of a stage's slot into a repartition topic, by a branch into its sink. */
-struct weir_tail_done weir_worker_send(struct weir_worker *w, struct weir_tail *tl, uint32_t branch, uint32_t slot,
-				       struct weir_rows *rows, struct weir_buf *out);
+/* Rows of a stage's slot to the branches that end in a sink or a repartition topic. changes: they are updates of a
+ * table, whose entries learn whether they stand in the result. */
+void weir_worker_put_rows(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot, uint64_t seq,
+			  struct weir_rows *rows, bool changes);
 /* Drains the change list of a slot into result chunks. */
 void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot,
 			       uint64_t seq);

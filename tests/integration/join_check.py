@@ -265,6 +265,15 @@ def totals(directory, keep):
             for k in set(now) | set(should) if now.get(k) != should.get(k) and keep != "missing"]
 
 
+def numbered(directory, keep):
+    """How many customers have an order number so and so."""
+    orders = collections.Counter(o["customer"] for _, o in lines(directory, "orders"))
+    should = collections.Counter(str(n) for count in orders.values() for n in range(1, count + 1))
+    now = {r["key"]: payload(r)["customers"] if r["payload"] is not None else None for r in rows()}
+    return ["%s ends as %s, should be %s" % (k, now.get(k), should.get(k))
+            for k in set(now) | set(should) if now.get(k) != should.get(k) and keep != "missing"]
+
+
 def main():
     verb = sys.argv[1]
     if verb == "make":

@@ -341,13 +341,16 @@ topic_sql() {
 	echo "CREATE TEMPORARY VIEW ordered AS SELECT customer, COUNT(*) AS n, SUM(amount) AS amount FROM orders GROUP BY customer;
 		CREATE TEMPORARY VIEW paid AS SELECT customer, COUNT(*) AS n FROM payments GROUP BY customer;"
 	located_sql "$1" | tail -n +2
+	upsert_table numbered "customers BIGINT" "$1-numbered" nth # out of an OVER stage through a topic
+	echo "INSERT INTO numbered SELECT nth, COUNT(*) FROM (SELECT CAST(n AS STRING) AS nth FROM
+		(SELECT ROW_NUMBER() OVER (PARTITION BY customer ORDER BY event_time) AS n FROM orders)) GROUP BY nth;"
 	upsert_table totals "orders BIGINT, amount BIGINT, payments BIGINT" "$1-totals" customer
 	echo "INSERT INTO totals SELECT o.customer, o.n, o.amount, p.n FROM ordered o LEFT JOIN paid p ON o.customer = p.customer;"
 }
 # topic_is APP: all of them
 topic_is() {
 	streams_are "$1" exact
-	for kind in groups totals located; do
+	for kind in groups totals located numbered; do
 		settled "$1-$kind"
 		fine "$name: $kind" judge $kind "$in" exact <"$scratch/rows"
 	done
