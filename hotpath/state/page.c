@@ -284,8 +284,10 @@ void weir_gen_mark_slow(struct weir_gen *g, struct weir_entry *e)
 		return;
 	if (g->appends) {
 		const struct weir_page *p = &g->pages->page[weir_entry_page_no(e)];
-		if ((uint32_t)((const uint8_t *)e - p->base) >= p->packed)
+		if ((uint32_t)((const uint8_t *)e - p->base) >= p->packed) {
+			g->appended += g->appended == 0; /* whoever took it may not have said so */
 			return;
+		}
 	}
 	e->flags |= WEIR_ENTRY_DIRTY;
 	/* From an eighth on the barrier looks at every entry: that costs less than naming them, which misses the cache
