@@ -90,9 +90,12 @@ static void put_text(struct weir_buf *out, const char *name, const char *text)
 /* How entries are laid out, for those who look into the changelog. */
 static void put_layout(const struct weir_state_def *def, struct weir_buf *out)
 {
-	static const char *const kinds[] = {"window", "session", "table"};
+	static const char *const kinds[] = {[WEIR_STATE_WINDOW] = "window",
+					    [WEIR_STATE_SESSION] = "session",
+					    [WEIR_STATE_TABLE] = "table",
+					    [WEIR_STATE_SLIDING] = "sliding"};
 	char type[256];
-	if (def->kind > WEIR_STATE_TABLE)
+	if (kinds[def->kind] == NULL)
 		return;
 	weir_buf_puts(out, layout_member);
 	weir_buf_printf(out, "\"kind\":\"%s\",\"size\":%lld,\"advance\":%lld,\"gap\":%lld,\"changes\":%s,%s\"keys\":[",

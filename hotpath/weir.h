@@ -172,6 +172,12 @@ WEIR_API struct weir_stream *weir_hop(struct weir_stream *st, int64_t size_ms, i
 WEIR_API struct weir_stream *weir_cumulate(struct weir_stream *st, int64_t size_ms, int64_t step_ms);
 /* Sessions: records of a key at most gap_ms apart. */
 WEIR_API struct weir_stream *weir_session(struct weir_stream *st, int64_t gap_ms);
+/* Sliding windows, as Kafka Streams has them: of a length, with both ends in the window, and only those that differ in
+ * what they hold: of a record at t there are [t - length_ms, t] and, if a later one of its key falls into it,
+ * [t + 1, t + 1 + length_ms]; no window starts below 0. One closes when task time has passed its end by more than the
+ * grace. Every record is folded into about two windows for each record of its key within the length: for long ones of
+ * busy keys weir_hop costs less. A record later than its own window enters those that are there and hold it. */
+WEIR_API struct weir_stream *weir_sliding(struct weir_stream *st, int64_t length_ms);
 /* How the next aggregate emits; windows default to FINAL, plain aggregates are always CHANGES. */
 WEIR_API struct weir_stream *weir_emit(struct weir_stream *st, enum weir_emit mode);
 /* Aggregates the keyed, perhaps windowed stream: "window_start, merchant_id, COUNT(*) AS orders, SUM(amount) AS

@@ -101,6 +101,7 @@ static struct weir_window_spec window_of(const struct weir_plan_stage *st)
 				     .shared_keys = d->shared_keys};
 	w.kind = d->kind == WEIR_STATE_TABLE || d->side_count != 0 ? WEIR_WINDOW_NONE
 		 : d->kind == WEIR_STATE_SESSION                   ? WEIR_WINDOW_SESSION
+		 : d->kind == WEIR_STATE_SLIDING                   ? WEIR_WINDOW_SLIDING
 		 : d->cumulative                                   ? WEIR_WINDOW_CUMULATE
 		 : d->advance_ms == d->size_ms                     ? WEIR_WINDOW_TUMBLE
 								   : WEIR_WINDOW_HOP;
@@ -476,13 +477,15 @@ static void json_place(struct weir_buf *out, const struct weir_table_def *t)
 static void json_stage(struct explain *ex, const struct weir_plan_stage *st)
 {
 	struct weir_buf *out = &ex->out;
-	static const char *const kinds[] = {"none", "tumble", "hop", "session", "cumulate"};
+	static const char *const kinds[] = {"none", "tumble", "hop", "session", "cumulate", "sliding"};
 	struct weir_window_spec w = window_of(st);
 	weir_buf_puts(out, "{\"name\":");
 	weir_json_put(out, st->name);
 	weir_buf_printf(out, ",\"level\":%u,\"window\":\"%s\"", st->level, kinds[w.kind]);
 	if (w.kind == WEIR_WINDOW_SESSION)
 		weir_buf_printf(out, ",\"gap_ms\":%lld", (long long)w.gap_ms);
+	else if (w.kind == WEIR_WINDOW_SLIDING)
+		weir_buf_printf(out, ",\"size_ms\":%lld", (long long)w.size_ms);
 	else if (w.kind != WEIR_WINDOW_NONE)
 		weir_buf_printf(out, ",\"size_ms\":%lld,\"advance_ms\":%lld", (long long)w.size_ms,
 				(long long)w.advance_ms);

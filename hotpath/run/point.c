@@ -85,7 +85,7 @@ static bool hand_on_closed(struct weir_worker *w, struct weir_bundle *b, bool cl
 			pt->closed_row = 0;
 			if (!pt->closed)
 				return true;
-			if (ps->def.kind == WEIR_STATE_SESSION)
+			if (ps->def.kind == WEIR_STATE_SESSION || ps->def.kind == WEIR_STATE_SLIDING)
 				st->now->windows += weir_closed_count(pt->closed);
 			else
 				weir_bundle_note_window(b, pt->stage, end);

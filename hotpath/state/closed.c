@@ -1,4 +1,4 @@
-/* closed.c: closed generations on their way out: detached whole (tumbling), or built anew (combined panes, sessions);
+/* closed.c: closed generations on their way out: detached whole (tumbling), or built anew (panes, sessions, sliding);
  * sorted by window end and key bytes, read as rows. Sorting and reading are for whoever holds it; making and releasing
  * are for the owner of the slot. */
 #include "hotpath/state/row.h"
@@ -133,12 +133,25 @@ static uint64_t key_word(const struct weir_state_def *def, const struct weir_ent
 	return weir_load_be64(part);
 }
 
-/* A session's entries are sorted by last before everything else: level 0 of their order. */
+/* Whether entries of several windows close together: sessions, sliding windows. */
+static bool has_bounds(const struct weir_state_def *def)
+{
+	return def->kind == WEIR_STATE_SESSION || def->kind == WEIR_STATE_SLIDING;
+}
+
+/* What these are sorted by: their ends, less what is equal in all. */
+static int64_t sort_time(const struct weir_state_def *def, const struct weir_entry *e)
+{
+	const struct weir_session *s = (const struct weir_session *)(const void *)e;
+	return def->kind == WEIR_STATE_SESSION ? s->last : s->start;
+}
+
+/* Before everything else: level 0 of their order. */
 static uint64_t sort_word(const struct weir_state_def *def, const struct weir_entry *e, uint32_t level)
 {
-	if (def->kind == WEIR_STATE_SESSION) {
+	if (has_bounds(def)) {
 		if (level == 0)
-			return (uint64_t)((const struct weir_session *)(const void *)e)->last ^ (UINT64_C(1) << 63);
+			return (uint64_t)sort_time(def, e) ^ (UINT64_C(1) << 63);
 		level--;
 	}
 	return key_word(def, e, level * 8);
@@ -147,9 +160,8 @@ static uint64_t sort_word(const struct weir_state_def *def, const struct weir_en
 static int entry_compare(const struct weir_state_def *def, const struct weir_entry *a, const struct weir_entry *b)
 {
 	uint32_t an, bn;
-	if (def->kind == WEIR_STATE_SESSION) {
-		int64_t x = ((const struct weir_session *)(const void *)a)->last;
-		int64_t y = ((const struct weir_session *)(const void *)b)->last;
+	if (has_bounds(def)) {
+		int64_t x = sort_time(def, a), y = sort_time(def, b);
 		if (x != y)
 			return x < y ? -1 : 1;
 	}
@@ -261,7 +273,7 @@ void weir_closed_sort(struct weir_closed *cl)
 
 static bool is_windowed(const struct weir_state_def *def)
 {
-	return def->kind == WEIR_STATE_WINDOW || def->kind == WEIR_STATE_SESSION;
+	return def->kind == WEIR_STATE_WINDOW || has_bounds(def);
 }
 
 uint32_t weir_state_columns(const struct weir_state_def *def)
@@ -377,6 +389,9 @@ uint32_t weir_closed_read(const struct weir_closed *cl, uint32_t from, struct we
 			start = s->start;
 			end = s->last + def->gap_ms;
 			out->time[i] = s->last;
+		} else if (def->kind == WEIR_STATE_SLIDING) {
+			start = ((const struct weir_session *)(const void *)e)->start;
+			end = out->time[i] = start + def->size_ms;
 		}
 		bytes += weir_rows_put(out, i, def, &cl->pages, e, start, end);
 		out->op[i] = WEIR_OP_INSERT;

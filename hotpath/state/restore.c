@@ -436,8 +436,8 @@ static bool page_index(struct weir_slot *sl, struct weir_page *p, struct blob_ma
 		if (!entry_check(sl, g, e, bm))
 			return false;
 		g->entries++;
-		if (def->kind == WEIR_STATE_SESSION)
-			continue; /* weir_session_rebuild */
+		if (def->kind == WEIR_STATE_SESSION || def->kind == WEIR_STATE_SLIDING)
+			continue; /* weir_session_rebuild, weir_sliding_rebuild */
 		if (def->buffers)
 			continue; /* weir_join_rebuild */
 		uint32_t n;
@@ -621,6 +621,8 @@ enum weir_err weir_slot_restore_finish(struct weir_slot *sl, struct weir_diag **
 		err = index_pages(sl, dg);
 	if (err == WEIR_OK && sl->def->kind == WEIR_STATE_SESSION && !weir_session_rebuild(sl))
 		err = corrupt(sl, dg, "two sessions of a key overlap, or a key is in none");
+	if (err == WEIR_OK && sl->def->kind == WEIR_STATE_SLIDING && !weir_sliding_rebuild(sl))
+		err = corrupt(sl, dg, "a key has a sliding window twice, or one that cannot be");
 	if (err == WEIR_OK && sl->def->buffers && !weir_join_rebuild(sl))
 		err = corrupt(sl, dg, "a join buffer's records are not in order");
 	if (err == WEIR_OK && sl->def->foreign != 0 && !weir_foreign_check(sl))

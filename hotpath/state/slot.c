@@ -227,6 +227,9 @@ void weir_state_apply(const struct weir_state_def *def, struct weir_slot *const 
 		break;
 	case WEIR_STATE_OVER:
 		weir_over_apply(def, slots, in, rows, count, clock, out);
+		break;
+	case WEIR_STATE_SLIDING:
+		weir_sliding_apply(def, slots, in, rows, count, clock, out);
 	}
 }
 
@@ -237,6 +240,8 @@ int64_t weir_slot_next_close(const struct weir_slot *sl)
 		return weir_window_next_close(sl);
 	case WEIR_STATE_SESSION:
 		return weir_session_next_close(sl);
+	case WEIR_STATE_SLIDING:
+		return weir_sliding_next_close(sl);
 	case WEIR_STATE_JOIN:
 	case WEIR_STATE_OVER:
 		return weir_join_next_close(sl);
@@ -254,6 +259,8 @@ struct weir_closed *weir_slot_close(struct weir_slot *sl, int64_t task_time, boo
 		return weir_window_close(sl, task_time, all, end_max);
 	case WEIR_STATE_SESSION:
 		return weir_session_close(sl, task_time, all, end_max);
+	case WEIR_STATE_SLIDING:
+		return weir_sliding_close(sl, task_time, all, end_max);
 	case WEIR_STATE_TABLE:
 	case WEIR_STATE_ROWS:
 	case WEIR_STATE_JOIN:
@@ -282,6 +289,8 @@ static void change_release(struct weir_slot *sl)
 		const struct weir_change *c = &list[sl->change_released++];
 		if (!c->is_delete && sl->def->kind == WEIR_STATE_SESSION && sl->def->has_blobs)
 			weir_session_forget(sl, (struct weir_entry *)(void *)weir_ref_get(&sl->pages, c->ref));
+		if (!c->is_delete && sl->def->kind == WEIR_STATE_SLIDING && sl->def->has_blobs)
+			weir_sliding_forget(sl, (struct weir_entry *)(void *)weir_ref_get(&sl->pages, c->ref));
 		if (sl->def->kind == WEIR_STATE_ROWS || sl->def->retracts)
 			weir_rows_forget(sl, (struct weir_entry *)(void *)weir_ref_get(&sl->pages, c->ref));
 		weir_page_unpin(&sl->pages, c->ref >> WEIR_REF_SHIFT);
@@ -305,6 +314,11 @@ static bool change_put(struct weir_slot *sl, const struct weir_change *c, struct
 		const struct weir_session *s = (const struct weir_session *)(void *)e;
 		start = s->start;
 		end = s->last + def->gap_ms;
+		out->time[n] = s->last;
+	} else if (def->kind == WEIR_STATE_SLIDING) {
+		const struct weir_session *s = (const struct weir_session *)(void *)e;
+		start = s->start;
+		end = s->start + def->size_ms;
 		out->time[n] = s->last;
 	} else {
 		out->time[n] = ((const struct weir_stamped *)(void *)e)->time;

@@ -93,7 +93,7 @@ struct weir_slot {
 	struct weir_blocks blocks;
 	struct weir_pages pages;
 	uint64_t records; /* rows that entered the slot: the order FIRST and LAST go by */
-	/* WINDOW, JOIN: live generations, ascending; SESSION, TABLE, ROWS: exactly one. */
+	/* WINDOW, JOIN: live generations, ascending; SESSION, SLIDING, TABLE, ROWS: exactly one. */
 	struct weir_gen_at *gens;
 	uint32_t gen_count, gen_capacity;
 	struct weir_gen *current; /* the one used last, and what it covers */
@@ -104,7 +104,7 @@ struct weir_slot {
 	/* Windows that closed by time but were not asked for yet: frozen before a later row reached one of their panes.
 	 */
 	struct weir_closed *ready, *ready_last;
-	/* SESSION: a binary heap by close. JOIN: one of rows that may leave without a match. */
+	/* SESSION, SLIDING: a binary heap by close. JOIN: one of rows that may leave without a match. */
 	struct weir_vec closing;
 	struct weir_join_reach reach[2]; /* JOIN of buffers, by side; what makes or drops a generation forgets it */
 	/* Change list: a queue; elements before change_at are drained. */
@@ -201,6 +201,14 @@ struct weir_closed *weir_session_close(struct weir_slot *sl, int64_t task_time, 
 void weir_session_forget(struct weir_slot *sl, struct weir_entry *e);
 /* Restore: links every session into its key's list and the close queue. False if two of a key overlap. */
 bool weir_session_rebuild(struct weir_slot *sl);
+/* ---- sliding_table.c ---- */
+void weir_sliding_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
+			const uint16_t *rows, uint32_t count, const struct weir_clock *clock, struct weir_applied *out);
+int64_t weir_sliding_next_close(const struct weir_slot *sl);
+struct weir_closed *weir_sliding_close(struct weir_slot *sl, int64_t task_time, bool all, int64_t *end_max);
+void weir_sliding_forget(struct weir_slot *sl, struct weir_entry *e);
+/* Restore: links every window into its key's list and the queue. False if two of a key are the same. */
+bool weir_sliding_rebuild(struct weir_slot *sl);
 /* ---- kv_table.c ---- */
 void weir_kv_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
 		   const uint16_t *rows, uint32_t count, struct weir_applied *out);

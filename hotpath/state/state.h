@@ -23,7 +23,8 @@ enum weir_state_kind {
 	WEIR_STATE_TABLE,   /* unwindowed: one generation that never closes */
 	WEIR_STATE_ROWS,    /* the latest row of each key; a delete takes it out. One generation that never closes */
 	WEIR_STATE_JOIN,    /* two sides, each a table, a buffer of records, or nothing kept: join_state.h */
-	WEIR_STATE_OVER     /* rows wait until they are final, and leave with functions over their key's: over.h */
+	WEIR_STATE_OVER,    /* rows wait until they are final, and leave with functions over their key's: over.h */
+	WEIR_STATE_SLIDING  /* windows of one length, both ends inclusive, where records make them differ */
 };
 
 /* One input of a JOIN; of ROWS there is one, a table; of OVER the rows, and as if they were one the functions. */
@@ -38,7 +39,8 @@ struct weir_state_side {
 struct weir_state_def {
 	const char *name; /* the contract: changelog name and fingerprint */
 	enum weir_state_kind kind;
-	int64_t size_ms, advance_ms, offset_ms; /* WINDOW; tumbling: advance == size. 0 < advance <= size */
+	/* WINDOW; tumbling: advance == size. 0 < advance <= size. SLIDING has a size of 0 or more, start to end. */
+	int64_t size_ms, advance_ms, offset_ms;
 	/* WINDOW: those of one start end at each advance_ms up to size_ms, which is a multiple of it. */
 	bool cumulative;
 	int64_t gap_ms; /* SESSION */
@@ -168,8 +170,8 @@ void weir_state_apply(const struct weir_state_def *def, struct weir_slot *const 
 enum weir_op { WEIR_OP_INSERT, WEIR_OP_UPDATE, WEIR_OP_DELETE };
 
 /* Columns in this order: keys, aggregate results (ROWS, JOIN, OVER: the columns of each side), window_start, window_end
- * (TIMESTAMP(3): ms), the last two only for WINDOW and SESSION (session's window_end is last + gap). A JOIN of windows
- * has them of each side, NULL where that side has no row. */
+ * (TIMESTAMP(3): ms), the last two only for WINDOW, SESSION (window_end is last + gap) and SLIDING (window_end is in
+ * the window). A JOIN of windows has them of each side, NULL where that side has no row. */
 struct weir_rows {
 	uint32_t count;
 	struct weir_col *cols; /* weir_state_columns of them */
@@ -186,13 +188,14 @@ void weir_rows_reset(struct weir_rows *r);
 void weir_rows_init(struct weir_rows *r, const struct weir_state_def *def);
 void weir_rows_fini(struct weir_rows *r);
 
-/* The smallest task time at which weir_slot_close would find something; INT64_MAX if nothing waits. O(1). */
+/* The smallest task time at which weir_slot_close would find something; INT64_MAX if nothing waits. O(1), but of
+ * SLIDING a look at every window. */
 int64_t weir_slot_next_close(const struct weir_slot *sl);
 
 /* Takes one generation that is closed at task_time out of the slot, in order of window end (FINAL: readable by the
  * functions below, on any thread; CHANGES: already given back, returns NULL when nothing more is closed). Returns NULL
  * when none is left. With all=true everything is closed (end of input). *end_max, if larger, is set to window end
- * (session: last + gap) of what closed. A hopping window is combined from its panes here. */
+ * (session: last + gap; SLIDING: end + 1) of what closed. A hopping window is combined from its panes here. */
 struct weir_closed;
 struct weir_closed *weir_slot_close(struct weir_slot *sl, int64_t task_time, bool all, int64_t *end_max);
 uint32_t weir_closed_count(const struct weir_closed *cl);

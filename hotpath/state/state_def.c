@@ -110,6 +110,8 @@ enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag *
 		err = init_window(def, dg);
 	if (err == WEIR_OK && def->kind == WEIR_STATE_SESSION)
 		err = check_span("the session's gap", def->gap_ms, 1, dg);
+	if (err == WEIR_OK && def->kind == WEIR_STATE_SLIDING)
+		err = check_span("the length of sliding windows", def->size_ms, 0, dg);
 	if (err == WEIR_OK && def->kind == WEIR_STATE_JOIN)
 		err = init_join(def, dg);
 	if (err == WEIR_OK && def->kind == WEIR_STATE_OVER)
@@ -139,7 +141,7 @@ enum weir_err weir_state_def_init(struct weir_state_def *def, struct weir_diag *
 	def->stamped =
 		def->kind == WEIR_STATE_TABLE || has_table(def) || (def->kind == WEIR_STATE_WINDOW && def->changes);
 	def->head_bytes = sizeof(struct weir_entry);
-	if (def->kind == WEIR_STATE_SESSION)
+	if (def->kind == WEIR_STATE_SESSION || def->kind == WEIR_STATE_SLIDING)
 		def->head_bytes = sizeof(struct weir_session);
 	else if (def->buffers)
 		def->head_bytes = sizeof(struct weir_buffered);
@@ -160,7 +162,7 @@ const char *weir_agg_kind_name(enum weir_agg_kind kind)
 
 void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_buf *out)
 {
-	static const char *const kinds[] = {"window", "session", "table", "rows", "join", "over"};
+	static const char *const kinds[] = {"window", "session", "table", "rows", "join", "over", "sliding"};
 	char text[256];
 	weir_buf_printf(out, "%s %s", def->name, kinds[def->kind]);
 	if (def->kind == WEIR_STATE_WINDOW)
@@ -170,6 +172,8 @@ void weir_state_def_fingerprint(const struct weir_state_def *def, struct weir_bu
 		weir_buf_puts(out, " cumulative");
 	if (def->kind == WEIR_STATE_SESSION)
 		weir_buf_printf(out, " gap=%lld", (long long)def->gap_ms);
+	if (def->kind == WEIR_STATE_SLIDING)
+		weir_buf_printf(out, " size=%lld", (long long)def->size_ms);
 	if (def->shared)
 		weir_buf_printf(out, " shared=%u", def->shared_keys);
 	if (def->retracts)

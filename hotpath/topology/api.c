@@ -421,6 +421,12 @@ struct weir_stream *weir_session(struct weir_stream *st, int64_t gap_ms)
 	return set_window(st, &w, "weir_session", gap_ms > 0, "the gap must be positive");
 }
 
+struct weir_stream *weir_sliding(struct weir_stream *st, int64_t length_ms)
+{
+	struct weir_window_spec w = {.kind = WEIR_WINDOW_SLIDING, .size_ms = length_ms};
+	return set_window(st, &w, "weir_sliding", length_ms >= 0, "the length must not be negative");
+}
+
 struct weir_stream *weir_emit(struct weir_stream *st, enum weir_emit mode)
 {
 	struct weir_stream *out = new_stream(st->tp, st);

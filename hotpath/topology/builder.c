@@ -379,6 +379,12 @@ static bool check_window(struct weir_topology *tp, const struct weir_window_spec
 			return false;
 		}
 		return true;
+	case WEIR_WINDOW_SLIDING:
+		if (w->size_ms < 0 || w->size_ms > DURATION_MS_MAX) {
+			FAIL(tp, "the length of sliding windows must not be negative");
+			return false;
+		}
+		return true;
 	case WEIR_WINDOW_TUMBLE:
 	case WEIR_WINDOW_HOP:
 		break;
@@ -415,7 +421,7 @@ struct weir_node *weir_build_window(struct weir_topology *tp, struct weir_node *
 	if (!has_room(tp, in->column_count + 3u) || !check_window(tp, window))
 		return broken(tp, in);
 	WEIR_ASSERT(time_column >= -1 && time_column < (int32_t)in->column_count);
-	static const char *const base[] = {"window", "tumble", "hop", "session", "cumulate"};
+	static const char *const base[] = {"window", "tumble", "hop", "session", "cumulate", "sliding"};
 	struct weir_node *n =
 		add_node(tp, WEIR_NODE_WINDOW, unique_name(tp, base[window->kind], true), &in, 1, in->column_count + 3);
 	struct weir_column *columns = columns_of(n);
@@ -609,9 +615,9 @@ static bool check_join(struct weir_topology *tp, struct weir_node *const in[2], 
 	for (uint32_t s = 0; s < 2 && spec->window.kind != WEIR_WINDOW_NONE; s++) {
 		const struct weir_node *w = window_below(in[s]);
 		if (w == NULL || !check_window(tp, &spec->window) || spec->window.kind == WEIR_WINDOW_SESSION ||
-		    spec->window.kind == WEIR_WINDOW_CUMULATE || w->window.kind != spec->window.kind ||
-		    w->window.size_ms != spec->window.size_ms || w->window.advance_ms != spec->window.advance_ms ||
-		    w->window.offset_ms != spec->window.offset_ms) {
+		    spec->window.kind == WEIR_WINDOW_CUMULATE || spec->window.kind == WEIR_WINDOW_SLIDING ||
+		    w->window.kind != spec->window.kind || w->window.size_ms != spec->window.size_ms ||
+		    w->window.advance_ms != spec->window.advance_ms || w->window.offset_ms != spec->window.offset_ms) {
 			if (tp->error == NULL)
 				FAIL(tp,
 				     "state '%s': a join of windows takes two streams in equal TUMBLE or HOP windows",

@@ -21,7 +21,7 @@ enum weir_column_role {
 	WEIR_ROLE_ROWTIME,      /* the time attribute: what DESCRIPTOR(c) may name */
 	WEIR_ROLE_WINDOW_START, /* of a WINDOW node, or passed on unchanged */
 	WEIR_ROLE_WINDOW_END,
-	WEIR_ROLE_WINDOW_TIME /* window_end - 1 ms: the time attribute of a windowed result */
+	WEIR_ROLE_WINDOW_TIME /* window_end - 1 ms (SLIDING: window_end): the time attribute of a windowed result */
 };
 
 /* One column of a relation. */
@@ -86,7 +86,8 @@ enum weir_window_kind {
 	WEIR_WINDOW_TUMBLE,
 	WEIR_WINDOW_HOP,
 	WEIR_WINDOW_SESSION,
-	WEIR_WINDOW_CUMULATE /* of one start, ending at each advance up to size */
+	WEIR_WINDOW_CUMULATE, /* of one start, ending at each advance up to size */
+	WEIR_WINDOW_SLIDING   /* of size from end to end, both ends inclusive, where records make them differ */
 };
 
 struct weir_window_spec {

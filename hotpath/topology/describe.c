@@ -89,6 +89,10 @@ void weir_window_put(struct weir_buf *out, const struct weir_window_spec *w)
 		weir_buf_puts(out, " by ");
 		weir_duration_put(out, w->advance_ms);
 		break;
+	case WEIR_WINDOW_SLIDING:
+		weir_buf_puts(out, "sliding windows of ");
+		weir_duration_put(out, w->size_ms);
+		break;
 	case WEIR_WINDOW_SESSION:
 		weir_buf_puts(out, w->shared && w->shared_keys == 0 ? "sessions of all keys" : "sessions");
 		if (w->shared && w->shared_keys != 0)

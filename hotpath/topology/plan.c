@@ -233,12 +233,12 @@ static enum weir_err window_columns(struct weir_planner *p, const struct weir_no
 		any |= used[c];
 	if (any) {
 		if (node->window.kind != WEIR_WINDOW_TUMBLE || node->rowtime < 0)
-			return weir_planner_fail(
-				p,
-				"%s of a HOP, CUMULATE or SESSION window can only be read after GROUP BY window_start, "
-				"window_end: add the "
-				"aggregation, or use TUMBLE",
-				"window_start or window_end");
+			return weir_planner_fail(p,
+						 "%s of a HOP, CUMULATE, SESSION or sliding window can only be read "
+						 "after GROUP BY window_start, "
+						 "window_end: add the "
+						 "aggregation, or use TUMBLE",
+						 "window_start or window_end");
 		const struct weir_expr *args[3] = {map[node->rowtime], weir_expr_bigint(p->m, node->window.size_ms),
 						   weir_expr_bigint(p->m, node->window.offset_ms)};
 		const struct weir_expr *start, *end, *time;
@@ -278,6 +278,11 @@ static enum weir_err aggregate_columns(struct weir_planner *p, const struct weir
 	weir_planner_load_used(ld, used, node->column_count);
 	if (node->column_count > st->column_count && !used[st->column_count]) {
 		map[st->column_count] = weir_expr_bool(p->m, true); /* nobody reads it */
+	} else if (node->column_count > st->column_count && st->def.kind == WEIR_STATE_SLIDING) {
+		const struct weir_type *type = &node->columns[st->column_count].type;
+		map[st->column_count] = map[st->column_count - 1];
+		if (!weir_type_equal(&map[st->column_count]->type, type))
+			map[st->column_count] = weir_expr_cast(map[st->column_count], type, false, p->m);
 	} else if (node->column_count > st->column_count) {
 		enum weir_err err = weir_planner_window_time(
 			p, map[st->column_count - 1], &node->columns[st->column_count].type, &map[st->column_count]);
@@ -523,6 +528,7 @@ static enum weir_err stage_of(struct weir_planner *p, const struct weir_node *no
 	def->name = st->name;
 	def->kind = node->window.kind == WEIR_WINDOW_NONE      ? WEIR_STATE_TABLE
 		    : node->window.kind == WEIR_WINDOW_SESSION ? WEIR_STATE_SESSION
+		    : node->window.kind == WEIR_WINDOW_SLIDING ? WEIR_STATE_SLIDING
 							       : WEIR_STATE_WINDOW;
 	def->size_ms = node->window.size_ms;
 	def->advance_ms = node->window.kind == WEIR_WINDOW_TUMBLE ? node->window.size_ms : node->window.advance_ms;

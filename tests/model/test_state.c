@@ -336,6 +336,93 @@ static void twin_session_row(struct twin *tw, const struct weir_state_def *def, 
 	twin_touch(tw, def, win);
 }
 
+static const struct twin *sort_twin;
+static int by_start_down(const void *a, const void *b)
+{
+	int64_t x = sort_twin->wins[*(const uint32_t *)a].start, y = sort_twin->wins[*(const uint32_t *)b].start;
+	return (x < y) - (x > y);
+}
+
+/* Sliding windows, step by step as Kafka Streams does it, over windows that hold their records. last: the end. */
+static void twin_sliding_row(struct twin *tw, const struct weir_state_def *def, uint32_t rec, int64_t task_time)
+{
+	const struct rig_row r = tw->rows[rec].r;
+	int64_t ts = r.ts, d = def->size_ms, left = ts >= 0 && ts < d ? 0 : ts - d, closed = task_time;
+	if (closed != INT64_MIN)
+		closed -= def->grace_ms;
+	if (ts + d < closed) {
+		tw->late++;
+		tw->late_windows++;
+		return;
+	}
+	uint32_t *of_key = weir_xmalloc((tw->win_count + 1) * sizeof *of_key), n = 0, entered = 0;
+	for (uint32_t i = 0; i < tw->win_count; i++)
+		if (tw->wins[i].slot == r.slot && tw->wins[i].key == r.key && tw->wins[i].time + 1 + d >= closed)
+			of_key[n++] = i;
+	sort_twin = tw;
+	qsort(of_key, n, sizeof *of_key, by_start_down);
+	int64_t previous = INT64_MIN, starts[4] = {0};
+	uint32_t after = UINT32_MAX, before = UINT32_MAX, from[4], count = 0, present = 0;
+	bool has_left = false, has_right = false, made = false;
+	uint32_t *enter = weir_xmalloc((n + 1) * sizeof *enter);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct twin_win *w = &tw->wins[of_key[i]];
+		has_right |= w->start == ts + 1;
+		if (w->start > ts)
+			continue;
+		if (w->last < ts) {
+			if (before == UINT32_MAX && !made && (!has_left || previous != INT64_MIN)) {
+				before = of_key[i];
+				previous = w->time;
+			}
+			continue;
+		}
+		enter[present++] = of_key[i];
+		if (w->last > ts && after == UINT32_MAX)
+			after = of_key[i];
+		if (w->start == left) {
+			has_left = true;
+			made = w->last == ts && w->time == ts;
+			previous = w->time < ts ? w->time : INT64_MIN;
+		}
+	}
+	if (!made && !has_right && after != UINT32_MAX && tw->wins[after].time > ts) {
+		uint32_t win = twin_win(tw, r.slot, r.key, ts + 1, ts + 1 + d);
+		for (uint32_t i = 0; i < tw->wins[after].count; i++)
+			twin_take(tw, win, tw->wins[after].recs[i]);
+		twin_touch(tw, def, win);
+	}
+	bool there = false;
+	for (uint32_t i = 0; i < n; i++)
+		there |= previous != INT64_MIN && tw->wins[of_key[i]].start == previous + 1;
+	if (previous != INT64_MIN && previous + 1 + d >= ts && !there) {
+		starts[count] = previous + 1;
+		from[count++] = UINT32_MAX;
+	}
+	if (!has_left && (count == 0 || starts[0] != left)) {
+		starts[count] = left;
+		from[count++] = previous != INT64_MIN && previous >= left ? before : UINT32_MAX;
+	}
+	for (uint32_t i = 0; i < present + count; i++) {
+		int64_t start = i < present ? tw->wins[enter[i]].start : starts[i - present];
+		if (start + d < closed) {
+			tw->late_windows++;
+			continue;
+		}
+		uint32_t win = i < present ? enter[i] : twin_win(tw, r.slot, r.key, start, start + d);
+		if (i >= present && from[i - present] != UINT32_MAX)
+			for (uint32_t j = 0; j < tw->wins[from[i - present]].count; j++)
+				twin_take(tw, win, tw->wins[from[i - present]].recs[j]);
+		if (entered++ == 0)
+			tw->rows[rec].order = ++tw->orders[r.slot];
+		twin_take(tw, win, rec);
+		twin_touch(tw, def, win);
+	}
+	tw->late += entered == 0;
+	free(enter);
+	free(of_key);
+}
+
 static void twin_rows(struct twin *tw, const struct weir_state_def *def, const struct op *op)
 {
 	int64_t part = tw->t[op->partition], others = tw->t[1 - op->partition], before = tw->task_time, run = INT64_MIN;
@@ -350,6 +437,8 @@ static void twin_rows(struct twin *tw, const struct weir_state_def *def, const s
 			twin_window_row(tw, def, rec, task_time);
 		} else if (def->kind == WEIR_STATE_SESSION) {
 			twin_session_row(tw, def, rec, task_time);
+		} else if (def->kind == WEIR_STATE_SLIDING) {
+			twin_sliding_row(tw, def, rec, task_time);
 		} else {
 			uint32_t win = 0;
 			while (win < tw->win_count &&
@@ -366,7 +455,6 @@ static void twin_rows(struct twin *tw, const struct weir_state_def *def, const s
 	tw->task_time = weir_max_i64(before, weir_min_i64(tw->t[0], tw->t[1]));
 }
 
-static const struct twin *sort_twin;
 static int by_end_then_key(const void *a, const void *b)
 {
 	const struct twin_win *x = &sort_twin->wins[*(const uint32_t *)a], *y = &sort_twin->wins[*(const uint32_t *)b];
@@ -421,6 +509,13 @@ static void twin_close(struct twin *tw, const struct weir_state_def *def, bool a
 									: w->last + def->grace_ms;
 			if (w->slot != s || w->closed || w->swallowed || def->kind == WEIR_STATE_TABLE)
 				continue;
+			if (def->kind == WEIR_STATE_SLIDING) {
+				close++; /* ends are inclusive */
+				/* CHANGES: no row leaves; at the end all that are still known count. */
+				if (def->changes &&
+				    (!all || tw->task_time > w->time + def->size_ms + 1 + def->grace_ms))
+					continue;
+			}
 			if (all || tw->task_time >= close)
 				due[n++] = i;
 		}
@@ -430,12 +525,13 @@ static void twin_close(struct twin *tw, const struct weir_state_def *def, bool a
 			struct twin_win *w = &tw->wins[due[i]];
 			w->closed = true;
 			int64_t end = def->kind == WEIR_STATE_SESSION ? w->last + def->gap_ms : w->last;
-			tw->end_max = weir_max_i64(tw->end_max, end);
+			tw->end_max = weir_max_i64(tw->end_max, end + (def->kind == WEIR_STATE_SLIDING));
 			if (def->shared)
 				twin_shared_lines(tw, def, w);
 			else if (!def->changes)
 				twin_line(tw, def, w, WEIR_OP_INSERT,
-					  def->kind == WEIR_STATE_SESSION ? w->last : end - 1);
+					  def->kind == WEIR_STATE_SESSION || def->kind == WEIR_STATE_SLIDING ? w->last
+													     : end - 1);
 		}
 	}
 	free(due);
@@ -627,7 +723,7 @@ static const char *const aggs_of[] = {
 static struct weir_state_def random_def(void)
 {
 	struct weir_state_def def = {.grace_ms = below(3) == 0 ? 0 : below(40)};
-	uint32_t kind = below(10);
+	uint32_t kind = below(12);
 	if (kind < 4) {
 		def.kind = WEIR_STATE_WINDOW;
 		def.size_ms = 5 + below(40);
@@ -638,6 +734,10 @@ static struct weir_state_def random_def(void)
 		def.kind = WEIR_STATE_SESSION;
 		def.gap_ms = 1 + below(30);
 		def.changes = kind == 5;
+	} else if (kind >= 10) {
+		def.kind = WEIR_STATE_SLIDING;
+		def.size_ms = below(30);
+		def.changes = kind == 11;
 	} else if (kind >= 8) {
 		def.kind = WEIR_STATE_WINDOW;
 		def.cumulative = true;

@@ -75,6 +75,8 @@ enum job_kind {
 	JOB_SESSION,
 	JOB_TUMBLE_CHANGES,
 	JOB_SESSION_CHANGES,
+	JOB_SLIDING,
+	JOB_SLIDING_CHANGES,
 	JOB_TABLE,
 	JOB_TWO_STAGES,
 	JOB_STATELESS,
@@ -107,6 +109,8 @@ static const char *const job_name[] = {"tumble",
 				       "session",
 				       "tumble changes",
 				       "session changes",
+				       "sliding",
+				       "sliding changes",
 				       "table",
 				       "two stages",
 				       "stateless",
@@ -309,6 +313,13 @@ static struct weir_topology *make_job(enum job_kind kind, bool direct, const cha
 		st = weir_aggregate(weir_emit(weir_session(st, 30), WEIR_EMIT_CHANGES), "w",
 				    "k, window_start, window_end, COUNT(*) AS n, SUM(v) AS total");
 		key = "k;window_start;window_end";
+		break;
+	case JOB_SLIDING:
+		st = weir_aggregate(weir_sliding(st, 200), "w", aggs);
+		break;
+	case JOB_SLIDING_CHANGES:
+		st = weir_aggregate(weir_emit(weir_sliding(st, 120), WEIR_EMIT_CHANGES), "w", aggs);
+		key = "k;window_start";
 		break;
 	case JOB_TABLE:
 		st = weir_filter(weir_aggregate(st, "w", "k, COUNT(*) AS n, SUM(v) AS total, MIN(s) AS s"),

@@ -220,6 +220,72 @@ static void test_vector_6_sessions_retract_what_they_swallow(void **state)
 	}
 }
 
+static void test_vector_9_sliding_windows(void **state)
+{
+	(void)state;
+	for (int changes = 0; changes < 2; changes++) {
+		struct job j = job_begin();
+		conf_set(&j, "emit.coalesce", "false");
+		struct weir_stream *st = weir_sliding(weir_key_by(source(&j, "s", "in", 0), "k"), 10);
+		st = weir_emit(st, changes ? WEIR_EMIT_CHANGES : WEIR_EMIT_FINAL);
+		st = weir_aggregate(st, "w", "k, window_start, window_end, window_time, SUM(v) AS v");
+		(void)weir_sink(st, "out",
+				"connector=recorded path=x topic=out format=json key.format=json "
+				"key.fields=k;window_start");
+		job_start(&j);
+		push_kv(&j, "a", 1, 10);
+		push_kv(&j, "a", 2, 15);
+		static const struct {
+			const char *start, *end;
+			int v;
+			int64_t last; /* record */
+		} want[] = {{"", ".01", 1, 10}, {".005", ".015", 3, 15}, {".011", ".021", 2, 15}};
+		/* Updates come as windows are made: the right one of 10 before the left one of 15. */
+		static const int order[2][3] = {{0, 1, 2}, {0, 2, 1}};
+		if (!changes)
+			end(&j);
+		for (int i = 0; i < 3; i++) {
+			int n = order[changes][i];
+			char text[256];
+			snprintf(text, sizeof text,
+				 "{\"k\":\"a\",\"window_start\":\"1970-01-01 00:00:00%s\",\"window_end\":\"1970-01-01 "
+				 "00:00:00%s\",\"window_time\":\"1970-01-01 00:00:00%sZ\",\"v\":%d}",
+				 want[n].start, want[n].end, want[n].end, want[n].v);
+			expect(&j, "out", NULL, text, changes ? want[n].last : (int64_t[]){10, 15, 21}[n]);
+		}
+		if (changes)
+			end(&j);
+		expect_none(&j, "out");
+		job_end(&j);
+	}
+}
+
+/* Rows of closed sliding windows have their last millisecond as time, and are never late in the next stage. */
+static void test_sliding_windows_feed_a_second_stage(void **state)
+{
+	(void)state;
+	struct job j = job_begin();
+	struct weir_stream *st = weir_sliding(weir_key_by(source(&j, "s", "in", 0), "k"), 9);
+	st = weir_aggregate(st, "first", "k, COUNT(*) AS n");
+	st = weir_aggregate(weir_tumble(weir_key_by(st, "k"), 10), "second", "k, window_start, COUNT(*) AS windows");
+	(void)weir_sink(st, "out", OUT);
+	job_start(&j);
+	for (int64_t t = 10; t < 100; t += 10) /* [t - 9, t]: one window each, ending as a tumbling one begins */
+		push_kv(&j, "a", 1, t);
+	end(&j);
+	struct weir_stats stats;
+	weir_driver_stats(j.dr, &stats);
+	assert_int_equal(stats.records_late, 0);
+	for (int i = 1; i < 10; i++) {
+		char text[128];
+		snprintf(text, sizeof text, "{\"k\":\"a\",\"window_start\":\"1970-01-01 00:00:00.0%d\",\"windows\":1}",
+			 i);
+		expect(&j, "out", NULL, text, 10 * i + 9);
+	}
+	expect_none(&j, "out");
+	job_end(&j);
+}
+
 static void test_having_deletes_only_what_was_emitted(void **state)
 {
 	(void)state;
@@ -377,6 +443,8 @@ int main(void)
 		cmocka_unit_test(test_rejects_are_counted_and_go_to_the_dead_letter_topic),
 		cmocka_unit_test(test_vector_4_hopping_misses_the_closed_window_only),
 		cmocka_unit_test(test_vector_6_sessions_retract_what_they_swallow),
+		cmocka_unit_test(test_vector_9_sliding_windows),
+		cmocka_unit_test(test_sliding_windows_feed_a_second_stage),
 		cmocka_unit_test(test_having_deletes_only_what_was_emitted),
 		cmocka_unit_test(test_filter_and_projection_without_state),
 		cmocka_unit_test(test_two_stages_of_windows),

@@ -205,6 +205,8 @@ static void test_window_bounds(void **state)
 	expect_window_error(&(struct weir_window_spec){.kind = WEIR_WINDOW_HOP, .size_ms = 1000000, .advance_ms = 1},
 			    "1000000 windows");
 	expect_window_error(&(struct weir_window_spec){.kind = WEIR_WINDOW_SESSION}, "gap of a session");
+	expect_window_error(&(struct weir_window_spec){.kind = WEIR_WINDOW_SLIDING, .size_ms = -1},
+			    "length of sliding windows");
 }
 
 static void test_lost_time_and_missing_window(void **state)

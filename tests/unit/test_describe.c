@@ -159,9 +159,11 @@ static void test_words(void **state)
 	weir_window_put(&b, &(struct weir_window_spec){.kind = WEIR_WINDOW_SESSION, .gap_ms = 30000});
 	weir_buf_puts(&b, "; ");
 	weir_window_put(&b, &(struct weir_window_spec){.kind = WEIR_WINDOW_SESSION, .gap_ms = 30000, .shared = true});
+	weir_buf_puts(&b, "; ");
+	weir_window_put(&b, &(struct weir_window_spec){.kind = WEIR_WINDOW_SLIDING, .size_ms = 60000});
 	weir_buf_put_byte(&b, 0);
 	assert_string_equal((const char *)b.data, "hopping window of 1m by 10s offset 1s; sessions with a gap of 30s; "
-						  "sessions of all keys with a gap of 30s");
+						  "sessions of all keys with a gap of 30s; sliding windows of 1m");
 	b.bytes = 0;
 	weir_json_put(&b, "a\"b\\c\n\x7f");
 	weir_buf_put_byte(&b, 0);

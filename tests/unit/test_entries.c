@@ -117,6 +117,22 @@ static void test_rows(void **state)
 	rig_fini(&rg);
 }
 
+static void test_sliding_windows_have_bounds(void **state)
+{
+	(void)state;
+	struct rig rg;
+	struct dumped d = {.en = weir_entries_create()};
+	rig_init(&rg, &(struct weir_state_def){.kind = WEIR_STATE_SLIDING, .size_ms = 10}, "COUNT(*)", 1);
+	rig_put(&rg, 1, 12, 0);
+	learn(&d, "{\"kind\":\"sliding\",\"size\":10,\"keys\":[{\"type\":\"STRING\",\"of\":\"k\"}],"
+		  "\"aggregates\":[{\"function\":\"COUNT_STAR\"}]}");
+	assert_true(weir_entries_knows(d.en));
+	assert_non_null(
+		strstr(barrier(&d, &rg), "\"start\":2,\"end\":12,\"last\":12,\"row\":{\"k\":\"k1\",\"COUNT(*)\":1}"));
+	fini(&d);
+	rig_fini(&rg);
+}
+
 /* Without a layout, or with one that this weir does not know, there are still places and sizes. */
 static void test_without_layout(void **state)
 {
@@ -194,7 +210,8 @@ static void test_damaged(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_without_layout),
-					   cmocka_unit_test(test_cut), cmocka_unit_test(test_damaged)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows), cmocka_unit_test(test_sliding_windows_have_bounds),
+		cmocka_unit_test(test_without_layout), cmocka_unit_test(test_cut), cmocka_unit_test(test_damaged)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,12 +116,15 @@ static bool take_aggregate(struct weir_entries *en, const json_t *item, uint32_t
 
 static bool take_layout(struct weir_entries *en, const json_t *layout)
 {
-	static const char *const kinds[] = {"window", "session", "table"};
+	static const char *const kinds[] = {[WEIR_STATE_WINDOW] = "window",
+					    [WEIR_STATE_SESSION] = "session",
+					    [WEIR_STATE_TABLE] = "table",
+					    [WEIR_STATE_SLIDING] = "sliding"};
 	struct weir_state_def *def = &en->def;
 	const char *kind = json_string_value(json_object_get(layout, "kind"));
 	const json_t *keys = json_object_get(layout, "keys"), *aggs = json_object_get(layout, "aggregates");
 	uint32_t k = 0;
-	while (kind != NULL && k < WEIR_COUNT_OF(kinds) && strcmp(kind, kinds[k]) != 0)
+	while (kind != NULL && k < WEIR_COUNT_OF(kinds) && (kinds[k] == NULL || strcmp(kind, kinds[k]) != 0))
 		k++;
 	if (kind == NULL || k == WEIR_COUNT_OF(kinds) || !json_is_array(keys) || !json_is_array(aggs))
 		return false;
@@ -274,6 +277,10 @@ static void put_entry(struct weir_entries *en, const struct weir_entry *e, struc
 	if (en->def.kind == WEIR_STATE_SESSION) {
 		const struct weir_session *s = (const struct weir_session *)(const void *)e;
 		weir_buf_printf(out, ",\"first\":%lld,\"last\":%lld", (long long)s->start, (long long)s->last);
+	} else if (en->def.kind == WEIR_STATE_SLIDING) {
+		const struct weir_session *s = (const struct weir_session *)(const void *)e;
+		weir_buf_printf(out, ",\"start\":%lld,\"end\":%lld,\"last\":%lld", (long long)s->start,
+				(long long)(s->start + en->def.size_ms), (long long)s->last);
 	} else if (en->def.stamped) {
 		weir_buf_printf(out, ",\"time\":%lld", (long long)((const struct weir_stamped *)(const void *)e)->time);
 	}
