@@ -241,7 +241,8 @@ WEIR_API struct weir_table *weir_join_tables(struct weir_table *l, struct weir_t
  * that changes or goes changes every row that refers to it, a row of l may refer to another one at any time. */
 WEIR_API struct weir_table *weir_join_tables_by(struct weir_table *l, struct weir_table *r, const char *state_name,
 						const char *on, enum weir_join_kind kind);
-/* Writes the stream to a topic; columns by name of its own. */
+/* Writes the stream to a topic; columns by name of its own. Rows that change need a key (key.fields), or a format that
+ * says what happens to each: changelog-json, debezium-json. */
 WEIR_API enum weir_err weir_sink(struct weir_stream *st, const char *name, const char *options);
 
 #ifdef __cplusplus

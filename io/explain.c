@@ -20,7 +20,6 @@ struct explain {
 	struct weir_buf out;
 };
 
-static const char *const format_names[] = {"json", "csv", "raw", "kafka", "packed", "windowed"};
 static const char *const guarantees[] = {"at_least_once", "exactly_once", "at_most_once"};
 
 /* ---- pieces ---- */
@@ -117,9 +116,9 @@ static void text_scan(struct explain *ex, const struct weir_plan_scan *sc)
 	weir_buf_printf(out, "  Scan %s: ", sc->name);
 	put_place(sc->table, out);
 	if (sc->table->options.has_value_format)
-		weir_buf_printf(out, ", value %s", format_names[sc->table->options.value_format.kind]);
+		weir_buf_printf(out, ", value %s", weir_format_name(sc->table->options.value_format.kind));
 	if (sc->key_count != 0)
-		weir_buf_printf(out, ", key %s", format_names[sc->key_format.kind]);
+		weir_buf_printf(out, ", key %s", weir_format_name(sc->key_format.kind));
 	weir_buf_puts(out, "\n    reads: ");
 	for (uint32_t i = 0; i < sc->column_count; i++)
 		weir_buf_printf(out, "%s%s %s", i == 0 ? "" : ", ", sc->column_names[i],
@@ -284,12 +283,12 @@ static void text_sink(struct explain *ex, uint32_t sink)
 		weir_buf_puts(out, ", key ");
 		for (uint32_t i = 0; i < sk->key_count; i++)
 			weir_buf_printf(out, "%s%s", i == 0 ? "" : ", ", sk->column_names[sk->key_columns[i]]);
-		weir_buf_printf(out, " (%s)", sk->key_windowed ? "windowed" : format_names[sk->key_format.kind]);
+		weir_buf_printf(out, " (%s)", sk->key_windowed ? "windowed" : weir_format_name(sk->key_format.kind));
 	} else if (sk->table != NULL && sk->table->options.has_value_format) {
 		weir_buf_puts(out, ", no key");
 	}
 	if (sk->table != NULL && sk->table->options.has_value_format)
-		weir_buf_printf(out, ", value %s", format_names[sk->value_format.kind]);
+		weir_buf_printf(out, ", value %s", weir_format_name(sk->value_format.kind));
 	weir_buf_puts(out, sk->is_table ? ", a table\n" : "\n");
 	for (uint32_t i = 0; i < ex->pl->branch_count; i++) {
 		if (ex->pl->branches[i].to == WEIR_TO_SINK && ex->pl->branches[i].target == sink)
@@ -471,7 +470,7 @@ static void json_place(struct weir_buf *out, const struct weir_table_def *t)
 	if (t->options.path != NULL)
 		json_member(out, "path", t->options.path);
 	if (t->options.has_value_format)
-		json_member(out, "value_format", format_names[t->options.value_format.kind]);
+		json_member(out, "value_format", weir_format_name(t->options.value_format.kind));
 }
 
 static void json_stage(struct explain *ex, const struct weir_plan_stage *st)

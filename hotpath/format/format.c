@@ -5,9 +5,20 @@
 #include "hotpath/format/number.h"
 
 static const char *const KIND_NAME[] = {
-	[WEIR_FORMAT_JSON] = "json",   [WEIR_FORMAT_CSV] = "csv",       [WEIR_FORMAT_RAW] = "raw",
-	[WEIR_FORMAT_KAFKA] = "kafka", [WEIR_FORMAT_PACKED] = "packed", [WEIR_FORMAT_WINDOWED] = "windowed",
+	[WEIR_FORMAT_JSON] = "json",
+	[WEIR_FORMAT_CSV] = "csv",
+	[WEIR_FORMAT_RAW] = "raw",
+	[WEIR_FORMAT_KAFKA] = "kafka",
+	[WEIR_FORMAT_PACKED] = "packed",
+	[WEIR_FORMAT_WINDOWED] = "windowed",
+	[WEIR_FORMAT_CHANGELOG] = "changelog-json",
+	[WEIR_FORMAT_DEBEZIUM] = "debezium-json",
 };
+
+const char *weir_format_name(enum weir_format_kind k)
+{
+	return KIND_NAME[k];
+}
 
 enum weir_err weir_format_kind_parse(enum weir_format_kind *out, const char *name, struct weir_diag **dg)
 {
@@ -18,8 +29,8 @@ enum weir_err weir_format_kind_parse(enum weir_format_kind *out, const char *nam
 		}
 	}
 	enum weir_err err = weir_diag_set(dg, WEIR_E_CONF,
-					  "unknown format '%s': known are json, csv, raw, kafka, packed and, for keys, "
-					  "windowed",
+					  "unknown format '%s': known are json, csv, raw, kafka, packed, for keys "
+					  "windowed and, for values of sinks, changelog-json and debezium-json",
 					  name);
 	const char *near = weir_nearest_name(name, strlen(name), KIND_NAME, WEIR_COUNT_OF(KIND_NAME));
 	if (near != NULL && dg != NULL)
@@ -190,6 +201,10 @@ enum weir_err weir_decoder_create(struct weir_decoder **out, const struct weir_f
 		return weir_raw_decoder_create(out, options, fields, field_count, on_key, dg);
 	case WEIR_FORMAT_PACKED:
 		return weir_packed_decoder_create(out, options, fields, field_count, all_fields, all_count, on_key, dg);
+	case WEIR_FORMAT_CHANGELOG:
+	case WEIR_FORMAT_DEBEZIUM:
+		return weir_diag_set(dg, WEIR_E_CONF, "format '%s' is for the values of sinks alone",
+				     KIND_NAME[options->kind]);
 	case WEIR_FORMAT_WINDOWED:
 		break;
 	}
@@ -209,6 +224,9 @@ enum weir_err weir_encoder_create(struct weir_encoder **out, const struct weir_f
 		return weir_raw_encoder_create(out, options, fields, field_count, dg);
 	case WEIR_FORMAT_PACKED:
 		return weir_packed_encoder_create(out, options, fields, field_count, dg);
+	case WEIR_FORMAT_CHANGELOG:
+	case WEIR_FORMAT_DEBEZIUM:
+		return weir_changelog_encoder_create(out, options, fields, field_count, dg);
 	case WEIR_FORMAT_WINDOWED:
 		break;
 	}

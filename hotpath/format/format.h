@@ -17,8 +17,15 @@ enum weir_format_kind {
 	WEIR_FORMAT_RAW,
 	WEIR_FORMAT_KAFKA,
 	WEIR_FORMAT_PACKED,
-	WEIR_FORMAT_WINDOWED /* keys only; encoding of window columns behind the inner key */
+	WEIR_FORMAT_WINDOWED,  /* keys only; encoding of window columns behind the inner key */
+	WEIR_FORMAT_CHANGELOG, /* values of sinks only: the row as JSON and its op */
+	WEIR_FORMAT_DEBEZIUM   /* the same in Debezium's form */
 };
+/* Values say themselves whether a row comes, changes or goes: no key is needed, and a delete is no null. */
+WEIR_INLINE bool weir_format_is_changelog(enum weir_format_kind k)
+{
+	return k == WEIR_FORMAT_CHANGELOG || k == WEIR_FORMAT_DEBEZIUM;
+}
 
 /* One step of a path into a nested value. */
 struct weir_path_step {
@@ -91,6 +98,8 @@ WEIR_MUST_CHECK enum weir_err weir_encoder_create(struct weir_encoder **out, con
  * (csv.null-literal) keeps value itself: it must live as long as o. */
 WEIR_MUST_CHECK enum weir_err weir_format_option_set(struct weir_format_options *o, const char *name, const char *value,
 						     struct weir_diag **dg);
+/* Its name in WITH. */
+const char *weir_format_name(enum weir_format_kind k);
 /* "json" -> kind; WEIR_E_CONF names the formats. */
 WEIR_MUST_CHECK enum weir_err weir_format_kind_parse(enum weir_format_kind *out, const char *name,
 						     struct weir_diag **dg);
@@ -120,6 +129,11 @@ enum weir_err weir_packed_decoder_create(struct weir_decoder **out, const struct
 					 struct weir_diag **dg);
 enum weir_err weir_packed_encoder_create(struct weir_encoder **out, const struct weir_format_options *options,
 					 const struct weir_field *fields, uint32_t field_count, struct weir_diag **dg);
+
+/* One field more than the row has: the op, `+I`, `-U`, `+U` or `-D`. */
+enum weir_err weir_changelog_encoder_create(struct weir_encoder **out, const struct weir_format_options *options,
+					    const struct weir_field *fields, uint32_t field_count,
+					    struct weir_diag **dg);
 
 /* Text to value, shared by JSON strings, CSV cells and CAST: parses [s, s + bytes) as t into row `row` of c.
  * Exact for integers and DECIMAL, correctly rounded for DOUBLE, locale-free. REASON_NONE, _TYPE, _RANGE or _UTF8.

@@ -25,11 +25,13 @@ struct weir_tail {
 	const struct weir_col **out;     /* per sink column */
 	const struct weir_col **key_out; /* per project_key expression */
 	struct weir_col *expanded;       /* per sink column */
-	struct weir_col *value_cols;     /* what the encoders take: columns side by side */
+	struct weir_col *value_cols; /* what the encoders take: columns side by side; of a changelog op behind them */
 	struct weir_col *key_cols;
 	struct weir_col *delete_key_cols;
 	const struct weir_col **in; /* stage columns as pointers */
 	struct weir_sel pass, gone;
+	struct weir_col op;          /* a changelog's: what happens to each row */
+	bool pairs;                  /* what a row was comes as a row of its own */
 	const int64_t *exchange_run; /* a repartition topic: weir_tail_exchange */
 	int64_t exchange_before;
 	uint32_t upstream;
@@ -59,11 +61,16 @@ const struct weir_col *weir_col_expand(struct weir_col *to, const struct weir_co
 	return to;
 }
 
+static void set_op(struct weir_tail *tl, uint32_t row, const char *op)
+{
+	tl->op.str[row] = (struct weir_str){(const uint8_t *)op, 2, 0};
+}
+
 static enum weir_err make_encoder(struct weir_encoder **out, struct weir_field **kept, const struct weir_plan_sink *sk,
 				  const struct weir_format_options *fo, const uint32_t *columns, uint32_t count,
 				  const char *strip, struct weir_diag **dg)
 {
-	struct weir_field *fields = *kept = weir_xcalloc(count + 1, sizeof *fields);
+	struct weir_field *fields = *kept = weir_xcalloc(count + 2, sizeof *fields);
 	size_t prefix = strip ? strlen(strip) : 0;
 	for (uint32_t i = 0; i < count; i++) {
 		const char *name = sk->column_names[columns[i]];
@@ -71,6 +78,10 @@ static enum weir_err make_encoder(struct weir_encoder **out, struct weir_field *
 		fields[i].type = sk->column_types[columns[i]];
 		fields[i].ordinal = i;
 	}
+	if (weir_format_is_changelog(fo->kind))
+		fields[count++] = (struct weir_field){.name = "op",
+						      .type = {.kind = WEIR_KIND_CHAR, .length = 2, .not_null = true},
+						      .ordinal = count};
 	return weir_encoder_create(out, fo, fields, count, dg);
 }
 
@@ -88,7 +99,12 @@ enum weir_err weir_tail_create(struct weir_tail **out, const struct weir_plan *p
 	tl->out = weir_xcalloc(br->expr_count + 1, sizeof *tl->out);
 	tl->key_out = weir_xcalloc(br->expr_count + 1, sizeof *tl->key_out);
 	tl->expanded = weir_xcalloc(br->expr_count + 1, sizeof *tl->expanded);
-	tl->value_cols = weir_xcalloc(sk->value_count + 1, sizeof *tl->value_cols);
+	tl->value_cols = weir_xcalloc(sk->value_count + 2, sizeof *tl->value_cols);
+	if (sk->changelog) {
+		weir_col_init(&tl->op, WEIR_PHYS_STR);
+		tl->value_cols[sk->value_count] = tl->op;
+		tl->pairs = br->from == WEIR_FROM_STAGE && pl->stages[br->origin].retracts;
+	}
 	tl->key_cols = weir_xcalloc(sk->key_count + 1, sizeof *tl->key_cols);
 	tl->delete_key_cols = weir_xcalloc(sk->key_count + 1, sizeof *tl->delete_key_cols);
 	tl->in = weir_xcalloc(in_count + 1, sizeof *tl->in);
@@ -156,6 +172,8 @@ void weir_tail_destroy(struct weir_tail *tl)
 	free(tl->expanded);
 	free(tl->key_fields);
 	free(tl->value_fields);
+	if (tl->op.data)
+		weir_col_fini(&tl->op);
 	free(tl->value_cols);
 	free(tl->key_cols);
 	free(tl->delete_key_cols);
@@ -372,6 +390,8 @@ struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_c
 	project(tl, in, &tl->pass, tl->pass.row[tl->pass.count - 1] + 1u, scratch);
 	for (uint32_t i = 0; i < tl->pass.count; i++) {
 		uint32_t row = tl->pass.row[i];
+		if (tl->sk->changelog)
+			set_op(tl, row, "+I");
 		if (tl->ou->kind == WEIR_OUTPUT_TOPIC) {
 			put_row(tl, row, false, time[row], slot, out);
 		} else if (tl->ou->kind == WEIR_OUTPUT_PRINT) {
@@ -501,6 +521,32 @@ static uint32_t split_changes(struct weir_tail *tl, struct weir_slot *sl, struct
 	return filtered;
 }
 
+/* A changelog of what rows were and are, side by side: each passes the filter by itself. */
+static struct weir_tail_done put_pairs(struct weir_tail *tl, struct weir_rows *rows, uint32_t slot,
+				       struct weir_buf *out)
+{
+	struct weir_tail_done done = {.errors = &tl->errors};
+	weir_sel_all(&tl->pass, rows->count);
+	if (tl->filter)
+		done.filtered = weir_program_filter(tl->filter, tl->in, &tl->pass, &rows->scratch, &tl->errors);
+	if (tl->pass.count == 0)
+		return done;
+	project(tl, tl->in, &tl->pass, rows->count, &rows->scratch);
+	for (uint32_t i = 0; i < tl->pass.count; i++) {
+		uint32_t row = tl->pass.row[i];
+		bool was = rows->op[row] == WEIR_OP_DELETE;
+		/* The other one of the pair, if it passes. */
+		bool next =
+			i + 1 < tl->pass.count && tl->pass.row[i + 1] == row + 1 && rows->op[row + 1] == WEIR_OP_UPDATE;
+		bool before = i > 0 && tl->pass.row[i - 1] + 1u == row && rows->op[row - 1] == WEIR_OP_DELETE;
+		bool update = rows->op[row] == WEIR_OP_UPDATE && before;
+		set_op(tl, row, was ? (next ? "-U" : "-D") : update ? "+U" : "+I");
+		put_row(tl, row, false, rows->time[row], slot, out);
+	}
+	done.results = tl->pass.count;
+	return done;
+}
+
 struct weir_tail_done weir_tail_changes(struct weir_tail *tl, struct weir_slot *sl, struct weir_rows *rows,
 					uint32_t slot, struct weir_buf *out)
 {
@@ -508,12 +554,15 @@ struct weir_tail_done weir_tail_changes(struct weir_tail *tl, struct weir_slot *
 	tl->errors.count = 0;
 	for (uint32_t c = 0; c < rows->col_count; c++)
 		tl->in[c] = &rows->cols[c];
+	if (tl->pairs)
+		return put_pairs(tl, rows, slot, out);
 	done.filtered = split_changes(tl, sl, rows);
 	if (tl->ou->kind == WEIR_OUTPUT_BLACKHOLE) {
 		done.results = tl->pass.count + tl->gone.count;
 		return done;
 	}
-	if (tl->ou->kind == WEIR_OUTPUT_PRINT) {
+	bool whole = tl->ou->kind == WEIR_OUTPUT_PRINT || tl->sk->changelog; /* rows that go are shown, too */
+	if (whole) {
 		struct weir_sel all;
 		weir_sel_all(&all, rows->count);
 		project(tl, tl->in, &all, rows->count, &rows->scratch);
@@ -536,8 +585,10 @@ struct weir_tail_done weir_tail_changes(struct weir_tail *tl, struct weir_slot *
 		g += gone;
 		if (!pass && !gone)
 			continue;
+		if (tl->sk->changelog)
+			set_op(tl, i, gone ? "-D" : rows->op[i] == WEIR_OP_UPDATE ? "+U" : "+I");
 		if (tl->ou->kind == WEIR_OUTPUT_TOPIC) {
-			put_row(tl, i, gone, rows->time[i], slot, out);
+			put_row(tl, i, gone && !whole, rows->time[i], slot, out);
 		} else {
 			tl->scratch_value.bytes = 0;
 			tl->ou->print(tl->printer, tl->value_cols, i, gone ? WEIR_OP_DELETE : (enum weir_op)rows->op[i],

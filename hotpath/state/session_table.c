@@ -102,7 +102,16 @@ static void head_set(uint64_t *slot, const struct weir_session *s)
 	weir_index_store(slot, s != NULL ? tag | (uint64_t)(uintptr_t)s : WEIR_INDEX_REMOVED);
 }
 
-/* Blobs of s go, and with them its aggregates: whoever still reads the entry wants its key and bounds only. */
+/* Blobs that s names are another's, or gone. The other aggregates stay: whoever takes back a row that was shown says
+ * what it was. */
+static void forget_blobs(const struct weir_state_def *def, struct weir_session *s)
+{
+	for (uint32_t i = 0; i < def->agg_count && def->has_blobs; i++)
+		if (weir_agg_has_blob(&def->aggs[i]))
+			memset((uint8_t *)s + def->head_bytes + def->aggs[i].state_at, 0, def->aggs[i].state_bytes);
+}
+
+/* Blobs of s go. */
 static void session_kill_blobs(struct weir_slot *sl, struct weir_session *s)
 {
 	const struct weir_state_def *def = sl->def;
@@ -117,7 +126,7 @@ static void session_kill_blobs(struct weir_slot *sl, struct weir_session *s)
 		struct weir_entry *b = (struct weir_entry *)(void *)weir_ref_get(&sl->pages, ref);
 		weir_gen_kill(g, b, weir_blob_bytes(b));
 	}
-	memset((uint8_t *)s + def->head_bytes, 0, def->agg_bytes);
+	forget_blobs(def, s);
 }
 
 /* A closed session whose last change has been read. */
@@ -178,7 +187,7 @@ static struct weir_session *session_move(struct weir_slot *sl, struct weir_sessi
 	struct weir_session *to = (struct weir_session *)(void *)e;
 	closing_push(sl, to);
 	list_replace(sl, s, to);
-	memset((uint8_t *)s + def->head_bytes, 0, def->agg_bytes);
+	forget_blobs(def, s);
 	session_kill(sl, s, WEIR_ENTRY_SWALLOWED, true);
 	return to;
 }

@@ -518,19 +518,15 @@ static enum weir_err set_datagen_field(struct parse *ps, const struct weir_optio
 
 /* ---- formats ---- */
 
-static const char *format_names[] = {
-	[WEIR_FORMAT_JSON] = "json",   [WEIR_FORMAT_CSV] = "csv",       [WEIR_FORMAT_RAW] = "raw",
-	[WEIR_FORMAT_KAFKA] = "kafka", [WEIR_FORMAT_PACKED] = "packed", [WEIR_FORMAT_WINDOWED] = "windowed",
-};
-
 /* "json" of "json.ignore-parse-errors" if it is a format's name: such options are the format's. */
 static bool is_format_option(const char *name)
 {
 	size_t n = strcspn(name, ".");
 	if (name[n] == '\0')
 		return false;
-	for (size_t i = 0; i < WEIR_COUNT_OF(format_names); i++) {
-		if (strlen(format_names[i]) == n && strncmp(name, format_names[i], n) == 0)
+	for (int i = WEIR_FORMAT_JSON; i <= WEIR_FORMAT_DEBEZIUM; i++) {
+		const char *format = weir_format_name((enum weir_format_kind)i);
+		if (strlen(format) == n && strncmp(name, format, n) == 0)
 			return true;
 	}
 	return false;
@@ -545,9 +541,11 @@ static enum weir_err set_format_option(struct parse *ps, const struct weir_optio
 		return weir_diag_set(ps->dg, WEIR_E_CONF, "option '%s' needs '%s'", o->name,
 				     key ? "key.format" : "format");
 	size_t n = strcspn(name, ".");
-	if (strlen(format_names[f->kind]) != n || strncmp(name, format_names[f->kind], n) != 0)
+	if (strlen(weir_format_name(f->kind)) != n || strncmp(name, weir_format_name(f->kind), n) != 0)
 		return weir_diag_set(ps->dg, WEIR_E_CONF, "option '%s' does not fit: the %s format is '%s'", o->name,
-				     key ? "key" : "value", format_names[f->kind]);
+				     key ? "key" : "value", weir_format_name(f->kind));
+	if (weir_format_is_changelog(f->kind)) /* the row's JSON has JSON's options: changelog-json.encode... */
+		name = strchr(name, '-') + 1;
 	return weir_format_option_set(f, name, weir_mem_strdup(ps->m, o->value), ps->dg); /* which keeps the text */
 }
 
@@ -572,6 +570,11 @@ static enum weir_err set_formats(struct parse *ps, uint32_t *at)
 		if (!key && f->kind == WEIR_FORMAT_WINDOWED)
 			return weir_diag_set(ps->dg, WEIR_E_CONF,
 					     "format 'windowed' is for keys only: use it as key.format");
+		if (weir_format_is_changelog(f->kind) && (key || ps->bit == UPSERT))
+			return weir_diag_set(ps->dg, WEIR_E_CONF,
+					     "format '%s' is for values, and connector 'upsert-kafka' says by its keys "
+					     "what changes: use connector 'kafka'",
+					     o->value);
 		if (ps->bit == FILESYSTEM && f->kind != WEIR_FORMAT_JSON && f->kind != WEIR_FORMAT_CSV)
 			return weir_diag_set(ps->dg, WEIR_E_CONF,
 					     "connector 'filesystem' takes format json or csv, not '%s'", o->value);
@@ -812,6 +815,9 @@ enum weir_err weir_table_options_check_use(const struct weir_table_options *o, b
 	if (strstr(takes, sink ? "sink" : "source") == NULL)
 		return weir_diag_set(dg, WEIR_E_PLAN, "table '%s' cannot be %s: connector '%s' is a %s only", table,
 				     sink ? "written to" : "read", connector, takes);
+	if (!sink && o->has_value_format && weir_format_is_changelog(o->value_format.kind))
+		return weir_diag_set(dg, WEIR_E_PLAN, "table '%s' cannot be read: format '%s' is for sinks alone",
+				     table, weir_format_name(o->value_format.kind));
 	if (!sink)
 		return WEIR_OK;
 	if (o->topic_pattern != NULL)

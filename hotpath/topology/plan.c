@@ -158,11 +158,11 @@ void weir_planner_load_used(const struct weir_plan_load *ld, bool *used, uint32_
 		weir_expr_columns_used(ld->time, used, count);
 }
 
-/* Whether what ld goes to takes rows out again. */
+/* Whether what ld goes to takes rows out again, or shows what they were. */
 static bool wants_retractions(const struct weir_planner *p, const struct weir_plan_load *ld)
 {
-	if (ld->to != WEIR_TO_STAGE)
-		return false;
+	if (ld->to == WEIR_TO_SINK)
+		return p->sinks[ld->target].changelog;
 	const struct weir_state_def *def = &p->stages[ld->target].stage.def;
 	return def->retracts || (def->foreign != 0 && ld->side == 0);
 }
@@ -181,7 +181,7 @@ static enum weir_err branch_from(struct weir_planner *p, const struct weir_plan_
 	bool global = from == WEIR_FROM_SCAN && p->scans[origin].scan.is_global && ld->table &&
 		      into == WEIR_STATE_JOIN && !def->versioned && !(def->sides[0].table && def->sides[1].table);
 	struct weir_plan_load numbered = *ld;
-	if (retracts && p->stages[ld->target].stage.def.foreign != 0) {
+	if (retracts && def != NULL && def->foreign != 0) {
 		weir_planner_number(p, origin, &numbered);
 		ld = &numbered;
 	}
@@ -416,7 +416,7 @@ enum weir_err weir_planner_walk(struct weir_planner *p, const struct weir_node *
 			err = weir_planner_join(p, node, depth + 1, &origin);
 			if (err != WEIR_OK)
 				return err;
-			p->stages[origin].stage.retracts = wants_retractions(p, &ld);
+			p->stages[origin].stage.retracts = node->is_table && wants_retractions(p, &ld);
 			join_columns(p, node, origin, &ld);
 			return branch_from(p, &ld, WEIR_FROM_STAGE, origin);
 		default:

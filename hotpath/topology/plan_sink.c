@@ -69,6 +69,12 @@ static enum weir_err sink_key(struct weir_planner *p, struct weir_plan_sink *sk,
 	return WEIR_OK;
 }
 
+static bool topic_of(const struct weir_table_def *def)
+{
+	return def->options.connector == WEIR_CONNECTOR_RECORDED || def->options.connector == WEIR_CONNECTOR_KAFKA ||
+	       def->options.connector == WEIR_CONNECTOR_UPSERT_KAFKA;
+}
+
 enum weir_err weir_planner_sink_add(struct weir_planner *p, const struct weir_node *node)
 {
 	p->sinks = weir_planner_grow(p->m, p->sinks, p->sink_count, &p->sink_capacity, sizeof *p->sinks);
@@ -121,6 +127,7 @@ enum weir_err weir_planner_sink_add(struct weir_planner *p, const struct weir_no
 		if (err != WEIR_OK)
 			return err;
 		sk->value_format = def->options.value_format;
+		sk->changelog = topic_of(def) && weir_format_is_changelog(sk->value_format.kind);
 		uint32_t *required = weir_mem_take(p->m, (in->column_count + 1) * sizeof *required);
 		sk->required = required;
 		for (c = 0; c < in->column_count; c++) {
@@ -133,10 +140,7 @@ enum weir_err weir_planner_sink_add(struct weir_planner *p, const struct weir_no
 			    !(is_key && def->options.value_except_key))
 				values[sk->value_count++] = c;
 		}
-		bool topic = def->options.connector == WEIR_CONNECTOR_RECORDED ||
-			     def->options.connector == WEIR_CONNECTOR_KAFKA ||
-			     def->options.connector == WEIR_CONNECTOR_UPSERT_KAFKA;
-		if (sk->is_table && topic && !sk->has_key)
+		if (sk->is_table && topic_of(def) && !sk->has_key && !sk->changelog)
 			return weir_diag_set(p->dg, WEIR_E_PLAN,
 					     "table %s takes updates (EMIT CHANGES or a plain GROUP BY) but has no "
 					     "key: add PRIMARY KEY (...) NOT "

@@ -112,6 +112,28 @@ static void test_kafka(void **state)
 	done(&fx);
 }
 
+static void test_changelog_formats(void **state)
+{
+	(void)state;
+	struct fixture fx;
+	struct weir_diag *dg = NULL;
+	parse(&fx, "connector=kafka topic=a properties.bootstrap.servers=h:9092 format=debezium-json "
+		   "debezium-json.timestamp-format.standard=ISO-8601");
+	assert_int_equal(fx.err, WEIR_OK);
+	assert_true(fx.o.value_format.timestamp_iso8601);
+	assert_int_equal(weir_table_options_check_use(&fx.o, true, "t", &dg), WEIR_OK);
+	assert_int_equal(weir_table_options_check_use(&fx.o, false, "t", &dg), WEIR_E_PLAN);
+	assert_non_null(strstr(weir_diag_text(dg), "for sinks alone"));
+	weir_diag_destroy(dg);
+	done(&fx);
+	parse(&fx, "connector=upsert-kafka topic=a key.format=raw value.format=changelog-json");
+	assert_int_equal(fx.err, WEIR_E_CONF);
+	done(&fx);
+	parse(&fx, "connector=recorded path=x topic=a key.fields=k key.format=changelog-json value.format=json");
+	assert_int_equal(fx.err, WEIR_E_CONF);
+	done(&fx);
+}
+
 static void test_datagen_print_blackhole_filesystem(void **state)
 {
 	(void)state;
@@ -298,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_recorded),
 		cmocka_unit_test(test_kafka),
+		cmocka_unit_test(test_changelog_formats),
 		cmocka_unit_test(test_datagen_print_blackhole_filesystem),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_values),

@@ -430,7 +430,8 @@ static enum weir_err check_option_names(struct create *cr, const struct weir_tab
 	if (o->connector == WEIR_CONNECTOR_UPSERT_KAFKA && def->primary_key_count == 0)
 		return sql_error(sq, at, "add PRIMARY KEY (...) NOT ENFORCED",
 				 "connector 'upsert-kafka' needs a PRIMARY KEY");
-	if (o->connector == WEIR_CONNECTOR_KAFKA && def->primary_key_count > 0)
+	if (o->connector == WEIR_CONNECTOR_KAFKA && def->primary_key_count > 0 &&
+	    !weir_format_is_changelog(o->value_format.kind))
 		return sql_error(sq, place_of(&cr->key_places, 0), "use connector 'upsert-kafka', or 'key.fields'",
 				 "connector 'kafka' takes no PRIMARY KEY");
 	return WEIR_OK;

@@ -124,11 +124,14 @@ static enum weir_err check_changes(struct weir_sql *sq, const struct target *tg,
 	char hint[400];
 	bool windowed_key = o->has_key_format && o->key_format.kind == WEIR_FORMAT_WINDOWED;
 	bool start = windowed_key, end = windowed_key;
-	if (!rel->node->is_table || o->connector == WEIR_CONNECTOR_PRINT || o->connector == WEIR_CONNECTOR_BLACKHOLE)
+	if (!rel->node->is_table || o->connector == WEIR_CONNECTOR_PRINT || o->connector == WEIR_CONNECTOR_BLACKHOLE ||
+	    weir_format_is_changelog(o->value_format.kind))
 		return WEIR_OK;
 	wanted_key(rel, hint, sizeof hint);
 	if (rel->group_window == WEIR_WINDOW_NONE && tg->def->primary_key_count == 0)
-		return sql_error(sq, tg->at, "give the sink a PRIMARY KEY (...) NOT ENFORCED, or GROUP BY a window",
+		return sql_error(sq, tg->at,
+				 "give the sink a PRIMARY KEY (...) NOT ENFORCED or 'format' = 'changelog-json', or "
+				 "GROUP BY a window",
 				 "a plain GROUP BY or a table is rows that change: sink %s only appends",
 				 tg->def->name);
 	if (o->key_fields == NULL && tg->def->primary_key_count == 0)
