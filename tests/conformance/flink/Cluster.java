@@ -1,10 +1,19 @@
 /* Cluster.java: Flink inside this JVM: one small cluster that all jobs share (a quarter of a second a job instead of two), and
  * results that land in memory. A watermark follows every row that raises it, so that what is late does not depend on time. */
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.apache.flink.api.common.functions.MapFunction;
@@ -29,11 +38,14 @@ import org.apache.flink.types.Row;
 final class Cluster implements PipelineExecutorServiceLoader, PipelineExecutorFactory, PipelineExecutor {
 	private static final Map<Integer, List<Row>> RESULTS = new ConcurrentHashMap<>();
 	private static final AtomicInteger IDS = new AtomicInteger();
+	private static final long PLANNING_CPU_MAX_NS = 10_000_000_000L, PLANNING_MAX_NS = 300_000_000_000L;
 
 	private final MiniCluster cluster;
 	private final Configuration conf = new Configuration();
 	StreamExecutionEnvironment env;
 	StreamTableEnvironment tables;
+	private ExecutorService planner;
+	private Thread planning;
 
 	Cluster() throws Exception {
 		for (String s : List.of("pipeline.auto-watermark-interval=0 ms", "parallelism.default=1", "table.local-time-zone=UTC",
@@ -60,6 +72,45 @@ final class Cluster implements PipelineExecutorServiceLoader, PipelineExecutorFa
 		tables.toChangelogStream(query).map(new Tap(id)).returns(Types.GENERIC(Row.class)).setParallelism(1)
 			.sinkTo(new DiscardingSink<>());
 		return rows;
+	}
+
+	/** A job without tables yet, and a thread of its own for what plan() does: planners belong to the thread that made them. */
+	void beginPlanned() throws Exception {
+		if (planner != null)
+			planner.shutdown();
+		planner = Executors.newSingleThreadExecutor(work -> {
+			planning = new Thread(null, work, "planner", 64 << 20);
+			planning.setDaemon(true);
+			return planning;
+		});
+		plan(() -> {
+			begin();
+			return null;
+		});
+	}
+
+	/** Of some joins the planner's estimates of rows go on for hours: it is given up after some CPU time, for the machine may be busy. A thread that is
+	 * given up is stopped where Java still can, and keeps no JVM alive. */
+	<T> T plan(Callable<T> work) throws Exception {
+		Future<T> result = planner.submit(work);
+		ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+		long started = System.nanoTime(), startedCpu = threads.getThreadCpuTime(planning.getId());
+		while (threads.getThreadCpuTime(planning.getId()) - startedCpu < PLANNING_CPU_MAX_NS && System.nanoTime() - started < PLANNING_MAX_NS) {
+			try {
+				return result.get(50, TimeUnit.MILLISECONDS);
+			} catch (ExecutionException e) {
+				throw e.getCause() instanceof Exception x ? x : e;
+			} catch (TimeoutException e) {
+				continue;
+			}
+		}
+		planner.shutdownNow();
+		try {
+			planning.stop();
+		} catch (UnsupportedOperationException e) {
+			planning.setPriority(Thread.MIN_PRIORITY);
+		}
+		throw new TimeoutException("planning does not end");
 	}
 
 	void run() throws Exception {
