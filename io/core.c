@@ -607,6 +607,9 @@ static enum weir_err build_feed(struct weir_core *co, int64_t (*now_us)(void), s
 				    .memory_max = st->memory_max,
 				    .poll_records = st->io_poll_records,
 				    .now_us = now_us};
+	if (co->placement == NULL)
+		co->placement = weir_placement_create(co->plan);
+	fc.placement = co->placement;
 	enum weir_err err = weir_feed_create(&co->feed, &fc, dg);
 	if (err == WEIR_OK)
 		err = weir_park_init(weir_feed_park(co->feed), co->threads);
@@ -809,6 +812,7 @@ void weir_core_fini(struct weir_core *co)
 	free(co->streams);
 	free(co->recorded);
 	free(co->warned);
+	weir_placement_destroy(co->placement);
 	free(co->outputs);
 	free(co->output_topic);
 	free(co->policies);
@@ -821,9 +825,15 @@ void weir_core_fini(struct weir_core *co)
 	memset(co, 0, sizeof *co);
 }
 
-void weir_core_source_warnings(struct weir_core *co)
+void weir_core_source_warnings(struct weir_core *co, bool end)
 {
 	uint64_t damaged = 0;
+	for (uint32_t s = 0; co->placement != NULL && s < co->plan->scan_count; s++) {
+		struct weir_buf text = {0};
+		if (weir_placement_say(co->placement, s, end, &text))
+			weir_core_log(co, 4, "%s", (const char *)text.data);
+		weir_buf_fini(&text);
+	}
 	for (uint32_t s = 0; s < co->plan->scan_count; s++) {
 		const char *text;
 		if (!co->recorded || !co->recorded[s])

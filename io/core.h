@@ -49,9 +49,10 @@ struct weir_core {
 	struct weir_feed *feed;
 	struct weir_restored restored;
 	struct weir_core_keep keep;
-	_Atomic uint64_t damaged; /* @writer io */
-	uint32_t *warned;         /* per scan: warnings logged so far */
-	bool *recorded;           /* per scan: its stream is io/recorded's */
+	_Atomic uint64_t damaged;         /* @writer io */
+	uint32_t *warned;                 /* per scan: warnings logged so far */
+	bool *recorded;                   /* per scan: its stream is io/recorded's */
+	struct weir_placement *placement; /* owned; NULL: nothing to look at. @writer io */
 	bool live;
 	bool consumed;          /* resumed, and nothing is left to read */
 	uint64_t records_total; /* of the bounded input, 0 if unknown */
@@ -129,8 +130,10 @@ WEIR_MUST_CHECK enum weir_err weir_keep_ask_group(struct weir_core *co, struct w
 WEIR_MUST_CHECK enum weir_err weir_keep_check_group(struct weir_core *co, struct weir_diag **dg);
 
 void weir_core_log(const struct weir_core *co, int level, const char *fmt, ...) WEIR_PRINTF(3, 4);
-/* Logs what the recorded sources had to say since the last call (torn ends, open transactions, damage passed over). */
-void weir_core_source_warnings(struct weir_core *co);
+/* Logs what there is to say of sources since the last call: recorded ones of torn ends, open transactions and damage
+ * passed over; all that a plan takes as they lie, of keys that are not where they should be (end: what is known by
+ * now). @thread io, or after the threads */
+void weir_core_source_warnings(struct weir_core *co, bool end);
 /* Prints the head (before the run) or foot (after it, with the number of rows) of bare SELECTs. */
 void weir_core_print_frame(struct weir_core *co, bool head, uint64_t rows);
 void weir_core_stats(const struct weir_core *co, struct weir_stats *out);

@@ -491,7 +491,7 @@ static enum weir_err io_loop(struct weir_engine *en, struct weir_diag **dg)
 		/* A consumer's queue says when it has something: asking again and again costs more than a sleep. */
 		if (!en->core.input && !weir_feed_full(fd) && !tired(&idle))
 			continue;
-		weir_core_source_warnings(&en->core);
+		weir_core_source_warnings(&en->core, false);
 		weir_park_prepare(pk);
 		err = weir_feed_step(fd, &moved, &wait_ms, dg);
 		if (err != WEIR_OK || moved || weir_feed_done(fd) ||
@@ -527,7 +527,7 @@ static enum weir_err run_session(struct weir_engine *en, struct weir_diag **dg)
 	atomic_store_explicit(&en->feed, NULL, memory_order_release);
 	if (en->stuck)
 		return err != WEIR_OK ? err : weir_diag_set(dg, WEIR_E_UNAVAILABLE, "stopped before the last commit");
-	weir_core_source_warnings(co);
+	weir_core_source_warnings(co, true);
 	if (en->snap_err != WEIR_OK && (err == WEIR_OK || err == WEIR_E_STOPPED || err == WEIR_E_FENCED)) {
 		weir_diag_destroy(*dg);
 		err = en->snap_err;
@@ -809,7 +809,7 @@ enum weir_err weir_engine_run(struct weir_engine *en, struct weir_diag **diag)
 	if (err == WEIR_OK && co->settings.standby_replicas != 0 && !co->standby)
 		weir_core_log(co, 4, "standby.replicas has no effect: no slots of this query move between instances");
 	if (err == WEIR_OK)
-		weir_core_source_warnings(co);
+		weir_core_source_warnings(co, false);
 	static const char *const guarantees[] = {"at_least_once", "exactly_once", "at_most_once"};
 	weir_core_log(co, 7, "application %s, guarantee %s", co->app, guarantees[co->settings.guarantee]);
 	if (err == WEIR_OK && !co->input && co->consumed) {

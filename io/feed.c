@@ -426,6 +426,8 @@ static enum weir_err open_unit(struct weir_feed *fd, uint32_t p, struct weir_dia
 	pt->peeked = false;
 	if (fd->cf.live)
 		pt->data_us = fd->cf.now_us();
+	if (fd->cf.placement != NULL)
+		weir_placement_unit(fd->cf.placement, pt->scan, u);
 	struct unit_ref *rf = fd->free_ref[--fd->free_ref_count];
 	*rf = (struct unit_ref){.unit = u, .scan = pt->scan};
 	fd->memory += u->memory;

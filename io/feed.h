@@ -7,6 +7,7 @@
 #define WEIR_IO_FEED_H
 
 #include "checkpoint/snapshot.h"
+#include "io/placement.h"
 #include "io/stream.h"
 
 struct weir_feed_conf {
@@ -33,7 +34,8 @@ struct weir_feed_conf {
 	int64_t rate; /* records a second, 0: no limit */
 	uint64_t memory_max;
 	uint32_t poll_records; /* largest batch, 0: 1,024. For tests: a smaller hand-over must not change any output */
-	int64_t (*now_us)(void); /* monotonic */
+	struct weir_placement *placement; /* sees every unit; NULL: nobody wants to */
+	int64_t (*now_us)(void);          /* monotonic */
 };
 
 struct weir_feed;

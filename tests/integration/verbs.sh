@@ -278,4 +278,27 @@ expect "and the last digit counts" 1 '^0 passed, 1 failed$' "${ksql[@]}"
 expect "two of the three files" 2 'belong together' "$weir" test -s "$scratch/s.sql"
 echo 'CREATE STREAM s (v BIGINT) WITH (KAFKA_TOPIC=1);' >"$scratch/s.sql"
 expect "ksqlDB's own statements are refused" 78 's.sql:1:' "${ksql[@]}"
+
+# ---- keys that do not lie where a join expects them ----
+"$weir" gen orders --records 2000 --keys 20 --partitions 3 --key order_id --out "$scratch/keys" -q
+"$weir" gen payments --records 2000 --partitions 3 --out "$scratch/keys" -q
+cat >"$scratch/keys.sql" <<'SQL'
+CREATE TABLE orders (order_id STRING, ts BIGINT, at AS TO_TIMESTAMP_LTZ(ts, 3), WATERMARK FOR at AS at)
+WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'order.placed', 'format' = 'json', 'key.format' = 'raw', 'key.fields' = 'order_id');
+CREATE TABLE payments (order_id STRING, ts BIGINT, at AS TO_TIMESTAMP_LTZ(ts, 3), WATERMARK FOR at AS at)
+WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'payment.settled', 'format' = 'json', 'key.format' = 'raw', 'key.fields' = 'order_id');
+CREATE TABLE paid (order_id STRING) WITH ('connector' = 'recorded', 'path' = '${out}', 'topic' = 'paid', 'format' = 'json');
+INSERT INTO paid SELECT o.order_id FROM orders o JOIN payments p ON o.order_id = p.order_id AND p.at BETWEEN o.at AND o.at + INTERVAL '2' HOURS;
+SQL
+joined() { # the lines about keys, and the results
+	rm -rf "$scratch/joined"
+	"$weir" run "$scratch/keys.sql" --define "in=$scratch/keys" --define "out=$scratch/joined" "$@" 2>&1 |
+		sed -n 's/^source \([a-z]*\): .*sampled keys.*/\1/p; s/.*; \([0-9]*\) results.*/\1/p'
+}
+all=$(joined)
+same "keys are where murmur2 puts them: nothing is said" "$(printf '%s\n' "$all" | wc -l)" 1
+(cd "$scratch/keys" && mv payment.settled-1 x && mv payment.settled-2 payment.settled-1 && mv x payment.settled-2)
+same "keys elsewhere are said once, with their source" "$(joined | head -n 1)" payments
+same "rows that move find each other, and nothing is said" "$(joined -X exchange=local)" "$all"
+
 [ "$failures" = 0 ]

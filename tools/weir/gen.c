@@ -194,7 +194,7 @@ static enum weir_err put_event(struct gen_plan *pl, uint64_t i, struct weir_gen_
 	ev->value_null = false;
 	pl->kind->make(&pl->g, i, ev);
 	const struct weir_gen_id *key = &ev->id[pl->key_column];
-	uint32_t partition = weir_murmur2(key->text, key->bytes) % pl->partitions;
+	uint32_t partition = (weir_murmur2(key->text, key->bytes) & 0x7fffffff) % pl->partitions;
 	bool first = !pl->seen[partition];
 	if (first) {
 		pl->seen[partition] = true;
