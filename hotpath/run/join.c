@@ -757,12 +757,19 @@ static bool run_final(struct weir_join *jn, struct weir_bundle *b, struct weir_s
 	return true;
 }
 
-/* What has come of a global table since the last order point: nothing is written for it. */
+/* What has come of a global table since the last order point: nothing is written for it. Rows that go into every slot
+ * count once. */
 static void apply_first(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl)
 {
 	const struct held *const *h = (const struct held *const *)(const void *)jn->first[sl->number].data;
+	struct weir_counters *now = jn->w->st->now;
+	uint64_t applied = now->applied, filtered = now->filtered;
 	for (uint32_t i = 0; i < jn->first[sl->number].bytes / sizeof *h; i++)
 		(void)apply_table(jn, b, sl, h[i]);
+	if (jn->ps->broadcast && sl->number != 0) {
+		now->applied = applied;
+		now->filtered = filtered;
+	}
 }
 
 bool weir_join_run(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, bool close_all, int64_t *end_max)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hotpath/run/worker_state.h"
 #include "hotpath/weir.h"
 #include "io/core.h"
 #include "io/recorded/recorded.h"
@@ -349,6 +350,23 @@ static enum weir_err open_log(void *ctx, const char *home, const char *app, stru
 	return weir_recorded_log_open(out, home, app, dg);
 }
 
+/* Nothing is dropped without a counter, and nothing counts twice. */
+static void check_counters(const struct weir_core *co, enum job_kind kind)
+{
+	uint64_t entered = 0, left = 0;
+	for (uint32_t i = 0; i < co->worker_count; i++) {
+		const struct weir_worker_state *st = co->workers[i]->st;
+		const struct weir_counters *both[2] = {&st->decoded, &st->applied_counts};
+		for (int k = 0; k < 2; k++) {
+			const struct weir_counters *c = both[k];
+			entered += c->entered;
+			left += c->applied + c->late + c->filtered + (c->rejected - c->rejected_decode);
+		}
+	}
+	if (entered != left)
+		fail_msg("%s: %" PRIu64 " rows came, %" PRIu64 " are accounted for", job_name[kind], entered, left);
+}
+
 /* One run; cut off after `steps` steps unless it ends before. Returns whether it ended. */
 static bool run(enum job_kind kind, bool direct, const char *in, const char *out, unsigned workers, uint64_t *seed,
 		uint64_t steps)
@@ -388,6 +406,8 @@ static bool run(enum job_kind kind, bool direct, const char *in, const char *out
 		done = weir_feed_done(co.feed);
 	}
 	weir_reader_unregister();
+	if (done)
+		check_counters(&co, kind);
 	weir_core_fini(&co);
 	return done;
 }
