@@ -41,6 +41,7 @@ struct weir_commit_input {
 	const char *topic;
 	uint32_t partition;
 	int64_t offset; /* next to read */
+	uint32_t changelog_partition;
 };
 
 struct weir_log;

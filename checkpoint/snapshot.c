@@ -469,8 +469,9 @@ static enum weir_err send_offsets(struct weir_snapshot *sn, struct weir_diag **d
 	uint32_t n = 0;
 	for (uint32_t p = 0; p < sn->cf.plan->partition_count; p++)
 		if (!sn->cf.owned || sn->cf.owned[p])
-			sn->commit_inputs[n++] = (struct weir_commit_input){
-				sn->cf.inputs[p].topic, sn->cf.inputs[p].partition, sn->point->offset[p]};
+			sn->commit_inputs[n++] =
+				(struct weir_commit_input){sn->cf.inputs[p].topic, sn->cf.inputs[p].partition,
+							   sn->point->offset[p], sn->cf.inputs[p].changelog_partition};
 	return sn->cf.log->ops->offsets(sn->cf.log, sn->commit_inputs, n, dg);
 }
 

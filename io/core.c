@@ -75,6 +75,7 @@ enum weir_err weir_core_plan(struct weir_core *co, struct weir_topology *tp, str
 	if (err != WEIR_OK)
 		return err;
 	co->app = weir_xstrdup(co->settings.application_id ? co->settings.application_id : "weir");
+	co->brokers_given = co->settings.bootstrap_servers != NULL;
 	struct weir_plan_settings ps = {.exchange = weir_plan_exchange_of(&co->settings),
 					.task_time_max = co->settings.task_time_max,
 					.emit_coalesce = co->settings.emit_coalesce,
@@ -86,7 +87,7 @@ enum weir_err weir_core_plan(struct weir_core *co, struct weir_topology *tp, str
 
 const char *weir_table_folder(const struct weir_core *co, const struct weir_table_def *def)
 {
-	const char *brokers = co->settings.bootstrap_servers;
+	const char *brokers = weir_table_brokers(co, def);
 	bool kafka =
 		def->options.connector == WEIR_CONNECTOR_KAFKA || def->options.connector == WEIR_CONNECTOR_UPSERT_KAFKA;
 	if (kafka && brokers && strncmp(brokers, "file:", 5) == 0)
@@ -107,8 +108,7 @@ static bool is_topic(const struct weir_core *co, const struct weir_plan_sink *sk
 	       (c == WEIR_CONNECTOR_RECORDED || c == WEIR_CONNECTOR_KAFKA || c == WEIR_CONNECTOR_UPSERT_KAFKA);
 }
 
-/* A table on brokers, not on recorded topics that stand for them. */
-static bool on_brokers(const struct weir_core *co, const struct weir_table_def *def)
+bool weir_table_on_brokers(const struct weir_core *co, const struct weir_table_def *def)
 {
 	bool kafka = def && (def->options.connector == WEIR_CONNECTOR_KAFKA ||
 			     def->options.connector == WEIR_CONNECTOR_UPSERT_KAFKA);
@@ -117,28 +117,12 @@ static bool on_brokers(const struct weir_core *co, const struct weir_table_def *
 
 bool weir_source_is_kafka(const struct weir_core *co, uint32_t scan)
 {
-	return on_brokers(co, co->plan->scans[scan].table);
-}
-
-/* What a table says in properties.* holds for the client, where nobody said otherwise for the job. */
-static enum weir_err take_properties(struct weir_core *co, const struct weir_table_def *def, struct weir_diag **dg)
-{
-	static const char prefix[] = "properties.";
-	enum weir_err err = WEIR_OK;
-	for (uint32_t i = 0; i < def->options.other_count && err == WEIR_OK; i++) {
-		const struct weir_option *o = &def->options.other[i];
-		if (strncmp(o->name, prefix, sizeof prefix - 1) != 0 ||
-		    weir_conf_is_set(co->cf, o->name + sizeof prefix - 1))
-			continue;
-		err = weir_conf_set_from(co->cf, o->name + sizeof prefix - 1, o->value, WEIR_ORIGIN_FILE, def->name,
-					 dg);
-	}
-	return err;
+	return weir_table_on_brokers(co, co->plan->scans[scan].table);
 }
 
 /* 'sink.delivery-guarantee' says for the job what nobody said with processing.guarantee: an epoch commits as a whole.
  */
-static enum weir_err take_guarantee(struct weir_core *co, struct weir_diag **dg)
+enum weir_err weir_core_take_guarantee(struct weir_core *co, struct weir_diag **dg)
 {
 	const struct weir_table_def *first = NULL;
 	for (uint32_t i = 0; i < co->plan->sink_count; i++) {
@@ -165,52 +149,6 @@ static enum weir_err take_guarantee(struct weir_core *co, struct weir_diag **dg)
 	return err == WEIR_OK ? weir_conf_settings(co->cf, &co->settings, dg) : err;
 }
 
-enum weir_err weir_core_find_brokers(struct weir_core *co, bool *any, struct weir_diag **dg)
-{
-	const struct weir_plan *pl = co->plan;
-	const struct weir_table_def *first = NULL;
-	bool given = co->settings.bootstrap_servers != NULL;
-	*any = false;
-	enum weir_err guaranteed = take_guarantee(co, dg);
-	if (guaranteed != WEIR_OK)
-		return guaranteed;
-	for (uint32_t i = 0; i < pl->scan_count + pl->sink_count; i++) {
-		const struct weir_table_def *def =
-			i < pl->scan_count ? pl->scans[i].table : pl->sinks[i - pl->scan_count].table;
-		bool internal = i < pl->scan_count ? pl->scans[i].repartition >= 0
-						   : pl->sinks[i - pl->scan_count].repartition >= 0;
-		if (internal || !on_brokers(co, def))
-			continue;
-		*any = true;
-		enum weir_err err = take_properties(co, def, dg);
-		if (err != WEIR_OK)
-			return err;
-		const char *brokers = def->options.bootstrap_servers;
-		if (given || !brokers)
-			continue;
-		if (first && strcmp(first->options.bootstrap_servers, brokers) != 0)
-			return weir_diag_set(
-				dg, WEIR_E_CONF,
-				"table %s lies on the brokers %s, table %s on %s: tables of one job lie on "
-				"one cluster; record one of them first (weir record)",
-				first->name, first->options.bootstrap_servers, def->name, brokers);
-		first = first ? first : def;
-	}
-	if (!*any && pl->repartition_count)
-		return weir_diag_set(dg, WEIR_E_CONF,
-				     "exchange = topic is for instances that share the work through brokers; no table "
-				     "lies on brokers here: leave it at auto");
-	if (!*any || given)
-		return WEIR_OK;
-	if (!first)
-		return weir_diag_set(dg, WEIR_E_CONF,
-				     "which brokers? 'properties.bootstrap.servers' in WITH, or -b HOST:PORT; "
-				     "-b file:DIR for recorded topics");
-	enum weir_err err = weir_conf_set_from(co->cf, "bootstrap.servers", first->options.bootstrap_servers,
-					       WEIR_ORIGIN_FILE, first->name, dg);
-	return err == WEIR_OK ? weir_conf_settings(co->cf, &co->settings, dg) : err;
-}
-
 enum weir_err weir_core_find_home(struct weir_core *co, struct weir_diag **dg)
 {
 	const struct weir_plan *pl = co->plan;
@@ -226,7 +164,7 @@ enum weir_err weir_core_find_home(struct weir_core *co, struct weir_diag **dg)
 	for (uint32_t s = 0; s < pl->sink_count; s++) {
 		if (!is_topic(co, &pl->sinks[s]))
 			continue;
-		if (on_brokers(co, pl->sinks[s].table)) {
+		if (weir_table_on_brokers(co, pl->sinks[s].table)) {
 			kafka = &pl->sinks[s];
 			continue;
 		}
@@ -448,6 +386,12 @@ static enum weir_err open_outputs(struct weir_core *co, struct weir_diag **dg)
 	return err == WEIR_OK ? add_policies(co, dg) : err;
 }
 
+const char *weir_core_changelog(const struct weir_core *co, uint32_t stage, struct weir_mem *m)
+{
+	return weir_mem_printf(m, "%s-%s-changelog", co->app,
+			       co->plan->stage_count ? co->plan->stages[stage].name : "offsets");
+}
+
 /* Changelog topics: one a stage, or one of markers alone. */
 static enum weir_err open_changelogs(struct weir_core *co, struct weir_diag **dg)
 {
@@ -456,12 +400,10 @@ static enum weir_err open_changelogs(struct weir_core *co, struct weir_diag **dg
 	co->state_topic = weir_xcalloc(stages, sizeof *co->state_topic);
 	enum weir_err err = WEIR_OK;
 	for (uint32_t s = 0; s < stages && co->log && err == WEIR_OK; s++) {
-		struct weir_topic_spec spec = {
-			.name = weir_mem_printf(&co->mem, "%s-%s-changelog", co->app,
-						pl->stage_count ? pl->stages[s].name : "offsets"),
-			.kind = WEIR_TOPIC_CHANGELOG,
-			.partitions = found,
-			.partitions_fixed = s > 0};
+		struct weir_topic_spec spec = {.name = weir_core_changelog(co, s, &co->mem),
+					       .kind = WEIR_TOPIC_CHANGELOG,
+					       .partitions = found,
+					       .partitions_fixed = s > 0};
 		err = co->log->ops->topic(co->log, &spec, &co->state_topic[s], &found, dg);
 	}
 	/* A source has got more partitions: slots that are not its partitions stay where they are. */
@@ -667,14 +609,13 @@ enum weir_err weir_core_open(struct weir_core *co, weir_core_open_log *open_log,
 }
 
 /* What the group gave us, and the start of restored slate. */
-static void take_assignment(struct weir_core *co)
+static enum weir_err take_assignment(struct weir_core *co, struct weir_diag **dg)
 {
 	const struct weir_plan *pl = co->plan;
 	struct weir_restored *rs = &co->restored;
 	for (uint32_t s = 0; s < pl->scan_count; s++)
 		for (uint32_t p = 0; co->owned && p < pl->scans[s].partition_count; p++)
-			co->owned[pl->scans[s].partition_base + p] =
-				!weir_source_is_kafka(co, s) || weir_kafka_input_owned(co->input, co->kafka_scan[s], p);
+			co->owned[pl->scans[s].partition_base + p] = weir_core_owns(co, s, p);
 	*rs = (struct weir_restored){
 		.offset = rs->offset, .time = rs->time, .schema_missing = rs->schema_missing, .epoch = 0};
 	memset(rs->schema_missing, 0, pl->stage_count + 1);
@@ -682,6 +623,7 @@ static void take_assignment(struct weir_core *co)
 		rs->offset[p] = -1;
 		rs->time[p] = WEIR_TIME_UNSET;
 	}
+	return weir_clusters_take(co, dg);
 }
 
 /* A member that restores for long is not to be taken for dead. What the group wants meanwhile is seen afterwards. */
@@ -698,8 +640,9 @@ enum weir_err weir_core_begin(struct weir_core *co, struct weir_diag **dg)
 {
 	struct weir_plan *pl = co->plan;
 	co->begun = true;
-	take_assignment(co);
-	enum weir_err err = build_workers(co, dg);
+	enum weir_err err = take_assignment(co, dg);
+	if (err == WEIR_OK)
+		err = build_workers(co, dg);
 	/* Not before the group's offsets are stable: a predecessor's transaction may still be on its way. */
 	if (err == WEIR_OK && co->keep.markers)
 		err = weir_keep_ask_group(co, dg);
@@ -776,6 +719,7 @@ void weir_core_end(struct weir_core *co)
 	if (co->feed && weir_feed_epoch(co->feed) > co->epoch)
 		co->epoch = weir_feed_epoch(co->feed);
 	weir_feed_destroy(co->feed);
+	weir_clusters_end(co);
 	weir_snapshot_destroy(co->snapshot);
 	for (uint32_t w = 0; co->workers && w < co->worker_count; w++)
 		weir_worker_destroy(co->workers[w]);
@@ -808,7 +752,7 @@ void weir_core_fini(struct weir_core *co)
 		if (co->streams[s])
 			co->streams[s]->ops->close(co->streams[s]);
 	weir_kafka_input_close(co->input);
-	free(co->kafka_scan);
+	weir_clusters_fini(co);
 	free(co->streams);
 	free(co->recorded);
 	free(co->warned);

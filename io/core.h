@@ -26,6 +26,12 @@ struct weir_core_keep {
 	struct weir_worker **workers; /* of the assignment before; NULL: nothing is left of it */
 };
 
+/* Brokers on which some source lies, but no result and no state. */
+struct weir_core_cluster {
+	const char *brokers;
+	struct weir_conf *cf; /* owned; the job's, with what its tables say */
+};
+
 struct weir_core {
 	struct weir_topology *tp; /* owned: the plan lives in its memory */
 	struct weir_conf *cf;     /* owned */
@@ -62,13 +68,21 @@ struct weir_core {
 	void *text_ctx;
 	void (*log_line)(void *ctx, int level, const char *text);
 	void *log_ctx;
-	const char *home;               /* the folder (or brokers) of markers and changelogs; NULL: nothing is kept */
-	bool home_kafka;                /* home names brokers */
-	struct weir_standby *standby;   /* owned; NULL: nothing is followed */
-	struct weir_kafka_input *input; /* owned; all Kafka scans read through it; NULL: none */
-	uint32_t *kafka_scan;           /* per scan on brokers: its number in input */
-	bool *owned;                    /* per global partition: this assignment has it; NULL: all of them */
-	bool endless;                   /* some input has no bound (live ones may have) */
+	const char *home;   /* the folder (or brokers) of markers and changelogs; NULL: nothing is kept */
+	bool home_kafka;    /* home names brokers */
+	bool brokers_given; /* for the job: no table has brokers of its own */
+	struct weir_core_cluster *clusters; /* other than that of settings.bootstrap_servers */
+	uint32_t cluster_count;
+	struct weir_standby *standby;      /* owned; NULL: nothing is followed */
+	struct weir_kafka_input *input;    /* owned; the group's member, or what stands for it without a group; NULL: no
+					      table is read from brokers, and none needs a group */
+	bool fenced;                       /* the member has changelog partitions, and reads none of the scans */
+	struct weir_kafka_input **readers; /* owned; what else reads scans on brokers, one a cluster */
+	uint32_t reader_count;
+	struct weir_kafka_input **scan_input; /* per scan: what reads it; NULL: it is not on brokers */
+	uint32_t *kafka_scan;                 /* per scan on brokers: its number there */
+	bool *owned;                          /* per global partition: this assignment has it; NULL: all of them */
+	bool endless;                         /* some input has no bound (live ones may have) */
 	bool begun;
 	uint64_t epoch;         /* the largest this engine has made or found */
 	struct weir_stats past; /* of assignments before this one */
@@ -96,10 +110,12 @@ struct weir_core_topic {
 /* Opens the log of a folder; the driver gives one in memory. */
 typedef enum weir_err weir_core_open_log(void *ctx, const char *home, const char *app, struct weir_log **out,
 					 struct weir_diag **dg);
-/* Whether any scan or sink lies on brokers; settings.bootstrap_servers is theirs then. WEIR_E_CONF: on two clusters. */
-WEIR_MUST_CHECK enum weir_err weir_core_find_brokers(struct weir_core *co, bool *any, struct weir_diag **dg);
+/* What sinks say of the guarantee, where the job says nothing. Out of find_brokers. */
+WEIR_MUST_CHECK enum weir_err weir_core_take_guarantee(struct weir_core *co, struct weir_diag **dg);
 /* Whether the sinks (or state.home) put markers and changelogs on brokers: co->home and home_kafka are set. */
 WEIR_MUST_CHECK enum weir_err weir_core_find_home(struct weir_core *co, struct weir_diag **dg);
+/* The name of a stage's changelog, in m. Without any stage that of the markers. */
+const char *weir_core_changelog(const struct weir_core *co, uint32_t stage, struct weir_mem *m);
 /* With core->streams and plan set, and home found: binds the plan, opens log and topics. */
 WEIR_MUST_CHECK enum weir_err weir_core_open(struct weir_core *co, weir_core_open_log *open_log, void *ctx,
 					     int64_t (*now_us)(void), struct weir_diag **dg);
@@ -129,6 +145,28 @@ WEIR_MUST_CHECK enum weir_err weir_keep_ask_group(struct weir_core *co, struct w
 /* An owned partition whose committed group offset is not where the state stands: somebody moved the group alone. */
 WEIR_MUST_CHECK enum weir_err weir_keep_check_group(struct weir_core *co, struct weir_diag **dg);
 
+/* ---- clusters.c ---- */
+
+/* The brokers of a table that lies on some: the job's, or its own. */
+const char *weir_table_brokers(const struct weir_core *co, const struct weir_table_def *def);
+/* Whether any scan or sink lies on brokers; settings.bootstrap_servers is then the cluster of the sinks, or without
+ * any of the first source. WEIR_E_CONF: sinks on two. */
+WEIR_MUST_CHECK enum weir_err weir_core_find_brokers(struct weir_core *co, bool *any, struct weir_diag **dg);
+/* Whether sources lie elsewhere than where the group would be. After find_home. */
+bool weir_core_is_apart(const struct weir_core *co);
+/* The configuration for clients of brokers. */
+const struct weir_conf *weir_core_conf_of(const struct weir_core *co, const char *brokers);
+/* Closes the readers, the streams of which are closed. */
+void weir_clusters_fini(struct weir_core *co);
+/* Whether partition p of a scan is ours in this assignment. */
+bool weir_core_owns(const struct weir_core *co, uint32_t scan, uint32_t p);
+/* The readers learn what of theirs is owned; they begin (with the member), are served, paused and end. */
+WEIR_MUST_CHECK enum weir_err weir_clusters_take(struct weir_core *co, struct weir_diag **dg);
+WEIR_MUST_CHECK enum weir_err weir_clusters_begin(struct weir_core *co, struct weir_diag **dg);
+WEIR_MUST_CHECK enum weir_err weir_clusters_serve(struct weir_core *co, struct weir_diag **dg);
+void weir_clusters_pause(struct weir_core *co, bool paused);
+void weir_clusters_end(struct weir_core *co);
+
 void weir_core_log(const struct weir_core *co, int level, const char *fmt, ...) WEIR_PRINTF(3, 4);
 /* Logs what there is to say of sources since the last call: recorded ones of torn ends, open transactions and damage
  * passed over; all that a plan takes as they lie, of keys that are not where they should be (end: what is known by
@@ -142,6 +180,8 @@ void weir_core_stats(const struct weir_core *co, struct weir_stats *out);
  * opened together by weir_kafka_sources_open. */
 WEIR_MUST_CHECK enum weir_err weir_source_open(struct weir_stream_log **out, const struct weir_core *co, uint32_t scan,
 					       bool *live, struct weir_diag **dg);
+/* Whether a table lies on brokers, not on recorded topics that stand for them. */
+bool weir_table_on_brokers(const struct weir_core *co, const struct weir_table_def *def);
 /* Whether scan s reads from brokers. */
 bool weir_source_is_kafka(const struct weir_core *co, uint32_t scan);
 /* Opens core->input and the streams of all scans on brokers, if there are any. stop gives up waiting. */

@@ -81,6 +81,21 @@ static bool follows(const struct weir_core *co)
 	return co->settings.standby_replicas != 0 && co->input && co->plan->stage_count != 0 && !local;
 }
 
+/* What in reads without a bound. */
+static struct weir_kafka_log_source *add_sources(struct weir_kafka_log_source *sources, uint32_t *count,
+						 const struct weir_kafka_input *in, const struct weir_conf *cf)
+{
+	struct weir_kafka_log_source so = {.cf = cf};
+	bool bounded;
+	for (uint32_t i = 0; weir_kafka_input_topic(in, i, &so.topic, &so.partitions, &bounded); i++) {
+		if (bounded)
+			continue;
+		sources = weir_xrealloc(sources, (*count + 1) * sizeof *sources);
+		sources[(*count)++] = so;
+	}
+	return sources;
+}
+
 static enum weir_err open_log(void *ctx, const char *home, const char *app, struct weir_log **out,
 			      struct weir_diag **dg)
 {
@@ -103,20 +118,18 @@ static enum weir_err open_log(void *ctx, const char *home, const char *app, stru
 					   .guarantee = co->settings.guarantee,
 					   .stateless = co->plan->stage_count == 0,
 					   .input = co->input,
+					   .fenced = co->fenced,
 					   .standby = co->standby,
 					   .commit_ms = co->settings.commit_ms,
 					   .broker_wait_ms =
 						   co->settings.broker_wait_ms ? co->settings.broker_wait_ms : -1,
 					   .stop = &en->stop_asked};
-	struct weir_kafka_log_source *sources = weir_xcalloc(1, sizeof *sources);
-	bool bounded;
-	for (uint32_t i = 0, n = 0;
-	     co->input && weir_kafka_input_topic(co->input, i, &sources[n].topic, &sources[n].partitions, &bounded);
-	     i++) {
-		n += !bounded;
-		spec.source_count = n;
-		sources = weir_xrealloc(sources, (n + 1) * sizeof *sources);
-	}
+	struct weir_kafka_log_source *sources = NULL;
+	if (co->input && !co->fenced)
+		sources = add_sources(sources, &spec.source_count, co->input, co->cf);
+	for (uint32_t r = 0; r < co->reader_count; r++)
+		sources = add_sources(sources, &spec.source_count, co->readers[r],
+				      weir_core_conf_of(co, weir_kafka_input_brokers(co->readers[r])));
 	spec.sources = sources;
 	enum weir_err err = weir_kafka_log_open(out, co->cf, &spec, &lg, dg);
 	free(sources);
@@ -132,6 +145,7 @@ static enum weir_err open_all(struct weir_engine *en, struct weir_diag **dg)
 	co->recorded = weir_xcalloc(co->plan->scan_count + 1, sizeof *co->recorded);
 	co->warned = weir_xcalloc(co->plan->scan_count + 1, sizeof *co->warned);
 	co->kafka_scan = weir_xcalloc(co->plan->scan_count + 1, sizeof *co->kafka_scan);
+	co->scan_input = weir_xcalloc(co->plan->scan_count + 1, sizeof *co->scan_input);
 	for (uint32_t s = 0; err == WEIR_OK && s < co->plan->scan_count; s++) {
 		bool live;
 		if (weir_source_is_kafka(co, s))
@@ -429,13 +443,16 @@ static void join_threads(struct weir_engine *en)
  */
 static enum weir_err follow_group(struct weir_engine *en, int64_t *serve_us, struct weir_diag **dg)
 {
-	enum { SERVE_US = 500000 };
+	enum { SERVE_US = 500000, SERVE_FENCED_US = 100000 };
 	struct weir_kafka_input *in = en->core.input;
 	enum weir_kafka_group_state state = weir_kafka_input_state(in);
 	int64_t now = now_us();
-	if (now - *serve_us > SERVE_US) {
+	/* No stream asks for records of a member that reads none. */
+	if (now - *serve_us > (en->core.fenced ? SERVE_FENCED_US : SERVE_US)) {
 		*serve_us = now;
 		enum weir_err err = weir_kafka_input_serve(in, 0, &state, dg);
+		if (err == WEIR_OK)
+			err = weir_clusters_serve(&en->core, dg);
 		if (err != WEIR_OK)
 			return err;
 	}
@@ -455,7 +472,7 @@ static void follow_pause(struct weir_engine *en)
 		return;
 	en->paused = paused;
 	if (en->core.input)
-		weir_kafka_input_pause(en->core.input, paused);
+		weir_clusters_pause(&en->core, paused);
 	weir_core_log(&en->core, 5, paused ? "paused: nothing more is read until it is resumed" : "resumed");
 }
 
@@ -583,8 +600,7 @@ static enum weir_err check_alone(const struct weir_core *co, bool *all, struct w
 	uint32_t owned = 0;
 	for (uint32_t s = 0; s < co->plan->scan_count; s++)
 		for (uint32_t p = 0; p < co->plan->scans[s].partition_count; p++)
-			owned +=
-				!weir_source_is_kafka(co, s) || weir_kafka_input_owned(co->input, co->kafka_scan[s], p);
+			owned += weir_core_owns(co, s, p);
 	*all = owned == co->plan->partition_count;
 	bool local = false;
 	for (uint32_t s = 0; s < co->plan->stage_count; s++)
@@ -692,6 +708,8 @@ static enum weir_err run_assignment(struct weir_engine *en, bool *again, struct 
 		say_resumed(co);
 	if (err == WEIR_OK && co->consumed && first)
 		say_consumed(co);
+	if (err == WEIR_OK && co->consumed && co->fenced)
+		weir_kafka_input_say_end(co->input);
 	if (err == WEIR_OK && co->consumed) {
 		err = weir_kafka_input_await_others(co->input, again, dg);
 		if (*again) {
@@ -707,7 +725,7 @@ static enum weir_err run_assignment(struct weir_engine *en, bool *again, struct 
 		err = weir_diag_set(dg, WEIR_E_UNAVAILABLE,
 				    "the group took the partitions back while they were restored");
 	if (err == WEIR_OK)
-		err = weir_kafka_input_begin(co->input, dg);
+		err = weir_clusters_begin(co, dg);
 	bool began = err == WEIR_OK;
 	if (began) {
 		weir_core_follow(co);
@@ -736,6 +754,8 @@ static enum weir_err run_assignment(struct weir_engine *en, bool *again, struct 
 		return err;
 	forget_session(en);
 	*again = state == WEIR_GROUP_REVOKED;
+	if (!*again && co->fenced)
+		weir_kafka_input_say_end(co->input);
 	return *again ? weir_kafka_input_release(co->input, dg) : weir_kafka_input_await_others(co->input, again, dg);
 }
 

@@ -310,6 +310,10 @@ static void fs_release(struct weir_stream_log *sl, struct weir_unit *u)
 static enum weir_err fs_seek(struct weir_stream_log *sl, uint32_t p, int64_t offset, struct weir_diag **dg)
 {
 	struct input *in = &((struct filesystem *)sl)->inputs[p];
+	if (offset < in->line) { /* another assignment goes on further back */
+		in->at = in->line = 0;
+		in->start = in->window.bytes = 0;
+	}
 	while (in->line < offset && !is_drained(in)) {
 		enum weir_err err = skip_line(in, dg);
 		if (err != WEIR_OK)

@@ -105,7 +105,7 @@ static bool is_unchanged(const struct weir_core *co, uint32_t input)
 {
 	return co->owned[input] && co->keep.had[input] && co->keep.epoch[input] != 0 &&
 	       co->keep.epoch[input] == co->keep.had_epoch[input] && co->keep.offset[input] >= 0 &&
-	       co->keep.offset[input] == stood_at(co, input);
+	       (co->fenced || co->keep.offset[input] == stood_at(co, input));
 }
 
 /* Which changelog partitions' slots are there already. */
@@ -151,9 +151,27 @@ void weir_keep_take(struct weir_core *co)
 
 /* ---- the group's offsets ---- */
 
+/* The group's offsets are those of changelog partitions: what counts of them is the epoch. */
+static enum weir_err ask_fenced(struct weir_core *co, struct weir_diag **dg)
+{
+	int64_t *offset = weir_xcalloc(co->changelog_partitions, sizeof *offset);
+	uint64_t *epoch = weir_xcalloc(co->changelog_partitions, sizeof *epoch);
+	enum weir_err err = weir_kafka_input_committed(co->input, &offset, &epoch, dg);
+	for (uint32_t i = 0; err == WEIR_OK && i < co->plan->partition_count; i++) {
+		co->keep.offset[i] = offset[co->inputs[i].changelog_partition];
+		co->keep.epoch[i] = epoch[co->inputs[i].changelog_partition];
+	}
+	free(offset);
+	free(epoch);
+	return err;
+}
+
 enum weir_err weir_keep_ask_group(struct weir_core *co, struct weir_diag **dg)
 {
 	const struct weir_plan *pl = co->plan;
+	co->keep.taken = false;
+	if (co->fenced)
+		return ask_fenced(co, dg);
 	int64_t **offset = weir_xcalloc(pl->scan_count + 1, sizeof *offset);
 	uint64_t **epoch = weir_xcalloc(pl->scan_count + 1, sizeof *epoch);
 	/* The input numbers its own scans; the answers go straight to their places. */
@@ -167,7 +185,6 @@ enum weir_err weir_keep_ask_group(struct weir_core *co, struct weir_diag **dg)
 		co->keep.offset[i] = -1;
 		co->keep.epoch[i] = 0;
 	}
-	co->keep.taken = false;
 	enum weir_err err = weir_kafka_input_committed(co->input, offset, epoch, dg);
 	free(offset);
 	free(epoch);
@@ -176,6 +193,8 @@ enum weir_err weir_keep_ask_group(struct weir_core *co, struct weir_diag **dg)
 
 enum weir_err weir_keep_check_group(struct weir_core *co, struct weir_diag **dg)
 {
+	if (co->fenced) /* the markers alone say where to go on */
+		return WEIR_OK;
 	for (uint32_t at = 0; at < co->plan->partition_count; at++) {
 		int64_t committed = co->keep.offset[at];
 		if (!co->owned[at] || committed < 0 || co->restored.offset[at] == committed)

@@ -165,7 +165,7 @@ static enum weir_err make_repartitions(struct weir_core *co, const _Atomic bool 
 		const struct weir_table_options *to = &pl->scans[s].table->options;
 		if (pl->scans[s].repartition >= 0)
 			continue;
-		if (!weir_source_is_kafka(co, s) || to->topic_pattern) {
+		if (weir_core_is_apart(co) || !weir_source_is_kafka(co, s) || to->topic_pattern) {
 			err = weir_diag_set(
 				dg, WEIR_E_CONF,
 				"table %s: exchange = topic wants sources that are topics named on the same "
@@ -199,6 +199,89 @@ static enum weir_err make_repartitions(struct weir_core *co, const _Atomic bool 
 	return err;
 }
 
+static struct weir_kafka_input_spec input_spec(const struct weir_core *co, const _Atomic bool *stop)
+{
+	return (struct weir_kafka_input_spec){.group = co->app,
+					      .broker_wait_ms =
+						      co->settings.broker_wait_ms ? co->settings.broker_wait_ms : -1,
+					      .batch_bytes_max = co->settings.batch_bytes_max,
+					      .record_bytes_max = co->settings.record_bytes_max,
+					      .stop = stop};
+}
+
+/* What reads those of count scans that lie on brokers. A member of the group, where all of them lie at home. */
+static enum weir_err open_input(struct weir_core *co, struct weir_kafka_input **out, const char *brokers,
+				const struct weir_kafka_scan *scans, const uint32_t *scan, uint32_t count,
+				const _Atomic bool *stop, struct weir_diag **dg)
+{
+	struct weir_kafka_scan *here = weir_xcalloc(count, sizeof *here);
+	struct weir_kafka_input_spec spec = input_spec(co, stop);
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < count; i++)
+		if (strcmp(weir_table_brokers(co, co->plan->scans[scan[i]].table), brokers) == 0) {
+			co->kafka_scan[scan[i]] = n;
+			here[n++] = scans[i];
+		}
+	spec.member = co->home_kafka && !weir_core_is_apart(co);
+	spec.scans = here;
+	spec.scan_count = n;
+	struct weir_kafka_log lg = {say, co};
+	enum weir_err err = weir_kafka_input_open(out, weir_core_conf_of(co, brokers), &spec, &lg, dg);
+	for (uint32_t i = 0; i < count; i++)
+		if (strcmp(weir_table_brokers(co, co->plan->scans[scan[i]].table), brokers) == 0)
+			co->scan_input[scan[i]] = *out;
+	free(here);
+	return err;
+}
+
+/* A reader for each cluster with sources. Without a group the first of them stands for it. */
+static enum weir_err open_readers(struct weir_core *co, const struct weir_kafka_scan *scans, const uint32_t *scan,
+				  uint32_t count, const _Atomic bool *stop, struct weir_diag **dg)
+{
+	enum weir_err err = WEIR_OK;
+	co->readers = weir_xcalloc(count + 1, sizeof *co->readers);
+	for (uint32_t i = 0; i < count && err == WEIR_OK; i++) {
+		const char *brokers = weir_table_brokers(co, co->plan->scans[scan[i]].table);
+		bool lead = !co->home_kafka && !co->input;
+		if (co->scan_input[scan[i]])
+			continue;
+		err = open_input(co, lead ? &co->input : &co->readers[co->reader_count], brokers, scans, scan, count,
+				 stop, dg);
+		co->reader_count += !lead && err == WEIR_OK;
+	}
+	return err;
+}
+
+/* The member, which subscribes to the first changelog: input partition i goes with its partition i. */
+static enum weir_err open_fence(struct weir_core *co, const _Atomic bool *stop, struct weir_diag **dg)
+{
+	uint32_t most = 1;
+	struct weir_mem m = {0};
+	for (uint32_t s = 0; s < co->plan->scan_count; s++) {
+		uint32_t n = co->streams[s]->ops->partitions(co->streams[s]);
+		most = n > most ? n : most;
+	}
+	const char *topic = weir_core_changelog(co, 0, &m);
+	struct weir_kafka_input_spec spec = input_spec(co, stop);
+	struct weir_kafka_changelog_spec changelog = {.topic = topic,
+						      .partitions = most,
+						      .create = co->settings.topics_create,
+						      .broker_wait_ms = spec.broker_wait_ms,
+						      .stop = stop};
+	struct weir_kafka_log lg = {say, co};
+	enum weir_err err = weir_kafka_changelog_create(co->cf, &changelog, &lg, dg);
+	struct weir_kafka_scan scan = {
+		.table = "changelog", .topics = &topic, .topic_count = 1, .headers_unused = true};
+	spec.member = spec.fence = true;
+	spec.scans = &scan;
+	spec.scan_count = 1;
+	if (err == WEIR_OK)
+		err = weir_kafka_input_open(&co->input, co->cf, &spec, &lg, dg);
+	co->fenced = err == WEIR_OK;
+	weir_mem_fini(&m);
+	return err;
+}
+
 enum weir_err weir_kafka_sources_open(struct weir_core *co, const _Atomic bool *stop, struct weir_diag **dg)
 {
 	const struct weir_plan *pl = co->plan;
@@ -217,26 +300,21 @@ enum weir_err weir_kafka_sources_open(struct weir_core *co, const _Atomic bool *
 			err = headers_read(&headers, co, s, dg);
 		scans[count++].headers_unused = !headers;
 	}
-	if (err == WEIR_OK && count > 0) {
-		struct weir_kafka_input_spec spec = {
-			.group = co->app,
-			.member = co->home_kafka,
-			.scans = scans,
-			.scan_count = count,
-			.broker_wait_ms = co->settings.broker_wait_ms ? co->settings.broker_wait_ms : -1,
-			.batch_bytes_max = co->settings.batch_bytes_max,
-			.record_bytes_max = co->settings.record_bytes_max,
-			.stop = stop};
-		struct weir_kafka_log lg = {say, co};
-		err = weir_kafka_input_open(&co->input, co->cf, &spec, &lg, dg);
-	}
+	bool apart = weir_core_is_apart(co);
+	if (err == WEIR_OK && count > 0 && !apart)
+		err = open_input(co, &co->input, co->settings.bootstrap_servers, scans, scan, count, stop, dg);
+	if (err == WEIR_OK && apart)
+		err = open_readers(co, scans, scan, count, stop, dg);
 	for (uint32_t i = 0; i < count && err == WEIR_OK; i++) {
-		co->streams[scan[i]] = weir_kafka_input_stream(co->input, i);
-		co->kafka_scan[scan[i]] = i;
+		struct weir_kafka_input *in = co->scan_input[scan[i]];
+		uint32_t n = co->kafka_scan[scan[i]];
+		co->streams[scan[i]] = weir_kafka_input_stream(in, n);
 		co->live = true;
 		/* A repartition topic ends with what feeds it. */
-		co->endless |= pl->scans[scan[i]].repartition < 0 && weir_kafka_input_live(co->input, i);
+		co->endless |= pl->scans[scan[i]].repartition < 0 && weir_kafka_input_live(in, n);
 	}
+	if (err == WEIR_OK && apart && co->home_kafka)
+		err = open_fence(co, stop, dg);
 	weir_mem_fini(&m);
 	return err;
 }

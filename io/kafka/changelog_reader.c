@@ -445,6 +445,11 @@ enum weir_err weir_changelog_reader_tail(struct weir_changelog_reader *cr, const
 	return err == WEIR_OK ? fetch_ahead(cr, dg) : err;
 }
 
+int64_t weir_changelog_reader_end(const struct weir_changelog_reader *cr)
+{
+	return cr->high;
+}
+
 uint64_t weir_changelog_reader_fetched(struct weir_changelog_reader *cr)
 {
 	uint64_t bytes = cr->fetched;

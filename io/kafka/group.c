@@ -4,6 +4,8 @@
  * An assignment is answered at once with nothing to fetch, so that the group is stable while state is restored; begin
  * assigns the partitions with their offsets: once in a generation, so that nothing is fetched that is thrown away, and
  * librdkafka never asks for offsets by itself. A revocation waits for its answer until release. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "io/kafka/member.h"
@@ -229,7 +231,7 @@ enum weir_err weir_kafka_input_begin(struct weir_kafka_input *in, struct weir_di
 		pt->first = pt->next = start_of(in, pt);
 		pt->done = pt->next >= pt->bound;
 		pt->told_hold = pt->at_end = false;
-		pt->assigned = !pt->done;
+		pt->assigned = !pt->done && !in->fence;
 		if (pt->assigned)
 			list_add(in, list, pt)->offset = pt->next;
 	}
@@ -242,6 +244,16 @@ enum weir_err weir_kafka_input_begin(struct weir_kafka_input *in, struct weir_di
 	if (in->paused)
 		weir_kafka_group_hold(in);
 	return WEIR_OK;
+}
+
+enum weir_err weir_kafka_input_take(struct weir_kafka_input *in, const bool *const *owned, struct weir_diag **dg)
+{
+	disown(in);
+	for (uint32_t s = 0; s < in->stream_count; s++)
+		for (uint32_t p = 0; p < in->streams[s].part_count; p++)
+			in->parts[in->streams[s].part_base + p].owned = owned[s][p];
+	in->state = WEIR_GROUP_ASSIGNED;
+	return ask_committed(in, dg);
 }
 
 enum weir_err weir_kafka_input_release(struct weir_kafka_input *in, struct weir_diag **dg)
@@ -271,11 +283,22 @@ enum weir_err weir_kafka_input_rejoin(struct weir_kafka_input *in, struct weir_d
 
 /* ---- committed offsets ---- */
 
-/* The epoch in an offset's metadata: a decimal number and nothing else. */
+/* Behind the epoch in an offset's metadata: bounded input was read to its end. */
+static const char end_word[] = " end";
+
+static bool says_end(const void *metadata, size_t bytes)
+{
+	size_t word = sizeof end_word - 1;
+	return bytes > word && memcmp((const char *)metadata + bytes - word, end_word, word) == 0;
+}
+
+/* The epoch in an offset's metadata: a decimal number and at most that word. */
 static uint64_t parse_epoch(const void *metadata, size_t bytes)
 {
 	const char *text = metadata;
 	uint64_t n = 0;
+	if (says_end(metadata, bytes))
+		bytes -= sizeof end_word - 1;
 	for (size_t i = 0; i < bytes; i++)
 		if (text[i] < '0' || text[i] > '9' || __builtin_mul_overflow(n, UINT64_C(10), &n) ||
 		    __builtin_add_overflow(n, (uint64_t)(text[i] - '0'), &n))
@@ -312,6 +335,7 @@ static void note_committed(struct weir_kafka_input *in, const rd_kafka_topic_par
 		const rd_kafka_topic_partition_t *tp = &list->elems[i++];
 		in->parts[p].committed = tp->offset >= 0 ? tp->offset : -1;
 		in->parts[p].epoch = tp->offset >= 0 ? parse_epoch(tp->metadata, tp->metadata_size) : 0;
+		in->parts[p].ended = tp->offset >= 0 && says_end(tp->metadata, tp->metadata_size);
 	}
 	in->committed_known = true;
 }
@@ -374,10 +398,32 @@ static bool others_lag(const struct weir_kafka_input *in)
 	for (uint32_t p = 0; p < in->part_count; p++) {
 		const struct weir_kafka_part *pt = &in->parts[p];
 		int64_t at = pt->committed >= 0 ? pt->committed : pt->first;
-		if (!pt->owned && at < weir_min_i64(pt->bound, pt->end))
+		if (!pt->owned && (in->fence ? !pt->ended : at < weir_min_i64(pt->bound, pt->end)))
 			return true;
 	}
 	return false;
+}
+
+void weir_kafka_input_say_end(struct weir_kafka_input *in)
+{
+	struct weir_diag *dg = NULL;
+	enum weir_err err = weir_kafka_group_ask(in, false, &dg);
+	rd_kafka_topic_partition_list_t *list = list_of(in, false);
+	int i = 0; /* the list is in the order of parts */
+	for (uint32_t p = 0; p < in->part_count; p++) {
+		char text[40];
+		if (!in->parts[p].owned)
+			continue;
+		rd_kafka_topic_partition_t *tp = &list->elems[i++];
+		tp->metadata_size = (size_t)snprintf(text, sizeof text, "%" PRIu64 "%s", in->parts[p].epoch, end_word);
+		tp->metadata = weir_xstrdup(text);
+		tp->offset = in->parts[p].committed >= 0 ? in->parts[p].committed : 0;
+	}
+	/* Nobody depends on it: without it others wait for a session, in vain. */
+	if (err == WEIR_OK && list->cnt != 0)
+		(void)rd_kafka_commit(in->rk, list, 0);
+	rd_kafka_topic_partition_list_destroy(list);
+	weir_diag_destroy(dg);
 }
 
 int64_t weir_kafka_input_session_ms(const struct weir_kafka_input *in)

@@ -98,6 +98,7 @@ enum weir_err weir_kafka_input_open(struct weir_kafka_input **out, const struct 
 	struct weir_kafka_input *in = weir_xcalloc(1, sizeof *in);
 	in->group = weir_xstrdup(spec->group);
 	in->is_member = spec->member;
+	in->fence = spec->fence;
 	in->read_uncommitted = spec->scan_count != 0 && spec->scans[0].read_uncommitted;
 	in->broker_wait_ms = spec->broker_wait_ms;
 	in->stop = spec->stop;
@@ -194,6 +195,11 @@ bool weir_kafka_input_topic(const struct weir_kafka_input *in, uint32_t i, const
 	*partitions = in->topics[i].part_count;
 	*bounded = in->streams[in->parts[in->topics[i].part_base].scan].bounded;
 	return true;
+}
+
+const char *weir_kafka_input_brokers(const struct weir_kafka_input *in)
+{
+	return weir_kafka_client_brokers(in->kc);
 }
 
 void *weir_kafka_input_handle(const struct weir_kafka_input *in)

@@ -1,6 +1,7 @@
 /* input.h: the member of a consumer group that reads all Kafka sources of an application on one cluster: one consumer,
- * a stream (io/stream.h) for each scan, and the group's life as states that the engine follows. librdkafka does not
- * show. @thread init and io, unless a function says otherwise
+ * a stream (io/stream.h) for each scan, and the group's life as states that the engine follows; or one of the two alone
+ * (a reader in no group, a fence that reads nothing). librdkafka does not show. @thread init and io, unless a function
+ * says otherwise
  *
  *   open -> join -> { JOINING -> ASSIGNED -(restore, begin)-> RUNNING -> REVOKED -(drain, commit, release)-> JOINING }
  *                                                                    -> LOST    -(drop, release)----------> JOINING
@@ -38,6 +39,8 @@ struct weir_kafka_input_spec {
 	const char *group; /* application id; also for consumers that join no group */
 	bool member;       /* false: reads every partition by assign(): the offsets are kept elsewhere (a recorded home,
 			      or nowhere), and ASSIGNED with all partitions comes at once */
+	bool fence; /* a member that reads nothing: its partitions stand for what others read, and its generation for
+		       the right to write */
 	const struct weir_kafka_scan *scans;
 	uint32_t scan_count;
 	int64_t broker_wait_ms; /* broker.wait.ms: how long open waits for a first answer, saying so every 10 s; -1: for
@@ -88,12 +91,18 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_input_committed(struct weir_kafka_input
 							 uint64_t **epoch, struct weir_diag **dg);
 /* Reading starts: each owned partition at its seek, else where the startup mode says. ASSIGNED -> RUNNING. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_begin(struct weir_kafka_input *in, struct weir_diag **dg);
+/* Not a member: what of its streams is read from here on, owned[scan][p]. Any state -> ASSIGNED. */
+WEIR_MUST_CHECK enum weir_err weir_kafka_input_take(struct weir_kafka_input *in, const bool *const *owned,
+						    struct weir_diag **dg);
 /* Answers a revocation or loss; forgets units not taken. Units taken stay valid until their release. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_release(struct weir_kafka_input *in, struct weir_diag **dg);
 /* Leaves and subscribes again, after a commit that the group refused. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_rejoin(struct weir_kafka_input *in, struct weir_diag **dg);
 /* How long a member that crashed may stay in the group: its session, and some seconds for the group to notice. */
 int64_t weir_kafka_input_session_ms(const struct weir_kafka_input *in);
+/* Of a fence: bounded input of what is owned came to its end, everything committed. Others learn it by
+ * await_others. */
+void weir_kafka_input_say_end(struct weir_kafka_input *in);
 /* After bounded input came to its end here, everything committed: partitions of a member that crashed come to us once
  * its session is over. Waits for that, for one session at most, and only while others' partitions are short of their
  * bounds. *again: the group gives out partitions anew (released already). */
@@ -103,6 +112,8 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_input_await_others(struct weir_kafka_in
  */
 bool weir_kafka_input_topic(const struct weir_kafka_input *in, uint32_t i, const char **name, uint32_t *partitions,
 			    bool *bounded);
+/* bootstrap.servers. */
+const char *weir_kafka_input_brokers(const struct weir_kafka_input *in);
 /* Pause on request (SIGUSR2): fetching stops, the member stays. */
 void weir_kafka_input_pause(struct weir_kafka_input *in, bool paused);
 /* The rd_kafka_t, for the group's metadata at a commit (rd_kafka_consumer_group_metadata and rd_kafka_commit are

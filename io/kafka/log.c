@@ -58,6 +58,11 @@ struct log_topic {
 	int64_t retention_ms; /* -1: no matter */
 	int64_t old_ms;       /* a result older than this is deleted by the broker at once; INT64_MIN: no matter */
 };
+struct log_cluster {
+	const struct weir_conf *cf;
+	struct weir_kafka_client *admin; /* borrowed of the log for the first */
+	struct weir_kafka_growth *growth;
+};
 struct log {
 	struct weir_log base; /* first */
 	const struct weir_conf *cf;
@@ -68,7 +73,10 @@ struct log {
 	int claim_fd;
 	bool transactional;
 	struct weir_kafka_client *admin;
-	struct weir_kafka_growth *growth;
+	struct log_cluster *clusters; /* whose topics are counted; the first is this one */
+	uint32_t cluster_count;
+	int64_t *fence_end; /* per changelog partition: behind what is known to be written of the (first) changelog */
+	uint32_t fence_topic, fence_count;
 	struct weir_txn *tx;                  /* NULL: not transactional */
 	struct weir_results *results;         /* NULL: exactly_once */
 	struct weir_changelog_reader *reader; /* NULL until the first read */
@@ -257,10 +265,6 @@ static enum weir_err recover(struct log *lg, struct weir_txn_trouble *why, bool 
 
 /* ---- topics ---- */
 
-static const struct weir_kafka_setting changelog_settings[] = {{"cleanup.policy", "compact"},
-							       {"segment.bytes", "16777216"},
-							       {"min.cleanable.dirty.ratio", "0.1"},
-							       {NULL, NULL}};
 /* Brokers delete by the records' own times, and a job over old records has old results. */
 static const struct weir_kafka_setting result_settings[] = {{"retention.ms", "-1"}, {NULL, NULL}};
 
@@ -315,7 +319,8 @@ static enum weir_err open_topic(struct log *lg, struct log_topic *t, const struc
 				    weir_kafka_client_brokers(lg->admin));
 	if (err == WEIR_OK && t->partitions == 0) {
 		err = weir_kafka_topic_create(lg->admin, t->name, spec->partitions,
-					      t->kind == WEIR_TOPIC_CHANGELOG ? changelog_settings : result_settings,
+					      t->kind == WEIR_TOPIC_CHANGELOG ? weir_kafka_changelog_settings
+									      : result_settings,
 					      &created, &t->partitions, dg);
 		if (err == WEIR_OK && created)
 			weir_kafka_client_say(lg->admin, 6, "made topic %s with %u partitions", t->name, t->partitions);
@@ -356,7 +361,8 @@ static enum weir_err log_topic(struct weir_log *base, const struct weir_topic_sp
 				.retention_ms = -1,
 				.old_ms = INT64_MIN};
 	uint32_t number = lg->topic_count++;
-	t->absent = spec->kind == WEIR_TOPIC_CHANGELOG && lg->spec.stateless && lg->spec.input != NULL;
+	t->absent =
+		spec->kind == WEIR_TOPIC_CHANGELOG && lg->spec.stateless && lg->spec.input != NULL && !lg->spec.fenced;
 	t->in_transaction =
 		spec->kind == WEIR_TOPIC_CHANGELOG || spec->kind == WEIR_TOPIC_REPARTITION || lg->results == NULL;
 	enum weir_err err = WEIR_OK;
@@ -375,6 +381,12 @@ static enum weir_err log_topic(struct weir_log *base, const struct weir_topic_sp
 		weir_changelog_reader_warm(lg->reader, t->name);
 	if (err == WEIR_OK && t->kind == WEIR_TOPIC_CHANGELOG && !t->absent && lg->spec.standby != NULL)
 		weir_standby_topic(lg->spec.standby, t->name, t->partitions);
+	if (err == WEIR_OK && t->kind == WEIR_TOPIC_CHANGELOG && lg->spec.fenced && lg->fence_count == 0) {
+		lg->fence_topic = number;
+		lg->fence_count = t->partitions;
+		lg->fence_end = weir_xcalloc(t->partitions, sizeof *lg->fence_end);
+		weir_txn_watch(lg->tx, number, lg->fence_end);
+	}
 	set_old(t);
 	*topic = number;
 	*partitions = t->partitions;
@@ -458,6 +470,18 @@ static void forget_offsets(struct log *lg)
 	lg->offsets = NULL;
 }
 
+/* Which offset does not matter, only that there is one; for those who look at the group it is the changelog's end as
+ * far as it is known. */
+static void fence_offsets(struct log *lg, const struct weir_commit_input *inputs, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const char *name = lg->topics[lg->fence_topic].name;
+		int32_t p = (int32_t)inputs[i].changelog_partition;
+		if (rd_kafka_topic_partition_list_find(lg->offsets, name, p) == NULL)
+			rd_kafka_topic_partition_list_add(lg->offsets, name, p)->offset = lg->fence_end[p];
+	}
+}
+
 static enum weir_err log_offsets(struct weir_log *base, const struct weir_commit_input *inputs, uint32_t count,
 				 struct weir_diag **dg)
 {
@@ -468,7 +492,9 @@ static enum weir_err log_offsets(struct weir_log *base, const struct weir_commit
 	if (lg->spec.input == NULL)
 		return WEIR_OK;
 	lg->offsets = rd_kafka_topic_partition_list_new((int)count);
-	for (uint32_t i = 0; i < count; i++)
+	if (lg->spec.fenced)
+		fence_offsets(lg, inputs, count);
+	for (uint32_t i = 0; i < count && !lg->spec.fenced; i++)
 		if (inputs[i].offset >= 0)
 			rd_kafka_topic_partition_list_add(lg->offsets, inputs[i].topic, (int32_t)inputs[i].partition)
 				->offset = inputs[i].offset;
@@ -632,7 +658,9 @@ static enum weir_err log_commit(struct weir_log *base, uint64_t epoch, struct we
 	if (lg->reader != NULL)
 		weir_changelog_reader_rest(lg->reader);
 	mark_offsets(lg, epoch);
-	enum weir_err err = weir_kafka_growth_check(lg->growth, COUNT_MS, dg);
+	enum weir_err err = WEIR_OK;
+	for (uint32_t c = 0; err == WEIR_OK && c < lg->cluster_count; c++)
+		err = weir_kafka_growth_check(lg->clusters[c].growth, COUNT_MS, dg);
 	if (err == WEIR_OK)
 		err = commit(lg, dg);
 	if (err != WEIR_OK)
@@ -701,6 +729,9 @@ static enum weir_err log_read(struct weir_log *base, uint32_t topic, uint32_t pa
 					ctx, &done, &bytes, dg);
 	if (err == WEIR_OK && !done)
 		err = weir_changelog_reader_read(lg->reader, lg->topics[topic].name, partition, open_ms, each, ctx, dg);
+	if (err == WEIR_OK && !done && lg->fence_end != NULL && topic == lg->fence_topic)
+		lg->fence_end[partition] =
+			weir_max_i64(lg->fence_end[partition], weir_changelog_reader_end(lg->reader));
 	lg->restore.standby += bytes;
 	lg->restore.fetched += weir_changelog_reader_fetched(lg->reader);
 	return err;
@@ -756,7 +787,13 @@ static void log_close(struct weir_log *base)
 	if (lg->deletions != NULL)
 		rd_kafka_queue_destroy(lg->deletions);
 	forget_offsets(lg);
-	weir_kafka_growth_destroy(lg->growth);
+	for (uint32_t c = 0; c < lg->cluster_count; c++) {
+		weir_kafka_growth_destroy(lg->clusters[c].growth);
+		if (lg->clusters[c].admin != lg->admin)
+			weir_kafka_client_destroy(lg->clusters[c].admin);
+	}
+	free(lg->clusters);
+	free(lg->fence_end);
 	weir_kafka_client_destroy(lg->admin);
 	weir_frames_fini(&lg->frames);
 	weir_frames_fini(&lg->later[0]);
@@ -871,6 +908,27 @@ static enum weir_err open_producers(struct log *lg, struct weir_diag **dg)
 	return err;
 }
 
+/* Its partitions are counted before every commit, on its own cluster. */
+static enum weir_err count_source(struct log *lg, const struct weir_kafka_log_source *so, struct weir_diag **dg)
+{
+	uint32_t c = 0;
+	while (c < lg->cluster_count && lg->clusters[c].cf != so->cf)
+		c++;
+	if (c == lg->cluster_count) {
+		struct weir_kafka_client *admin = lg->admin;
+		enum weir_err err = WEIR_OK;
+		if (so->cf != lg->cf)
+			err = weir_kafka_client_create(&admin, so->cf, WEIR_KAFKA_ADMIN, NULL, &lg->log, dg);
+		if (err != WEIR_OK)
+			return err;
+		lg->clusters = weir_xrealloc(lg->clusters, (c + 1) * sizeof *lg->clusters);
+		lg->clusters[lg->cluster_count++] =
+			(struct log_cluster){so->cf, admin, weir_kafka_growth_create(admin, lg->app)};
+	}
+	weir_kafka_growth_add(lg->clusters[c].growth, so->topic, so->partitions);
+	return WEIR_OK;
+}
+
 enum weir_err weir_kafka_log_open(struct weir_log **out, const struct weir_conf *cf,
 				  const struct weir_kafka_log_spec *spec, const struct weir_kafka_log *log,
 				  struct weir_diag **dg)
@@ -887,16 +945,15 @@ enum weir_err weir_kafka_log_open(struct weir_log **out, const struct weir_conf 
 	lg->spec = *spec;
 	lg->app = weir_xstrdup(spec->app);
 	lg->claim_fd = -1;
-	lg->transactional = spec->guarantee == WEIR_EXACTLY_ONCE || !spec->stateless || spec->input == NULL;
+	lg->transactional =
+		spec->guarantee == WEIR_EXACTLY_ONCE || !spec->stateless || spec->input == NULL || spec->fenced;
 	uint64_t keep = st.memory_max / 8;
 	if (keep < (uint64_t)KEEP_MB_MIN << 20)
 		keep = (uint64_t)KEEP_MB_MIN << 20;
 	lg->frames.bytes_max = lg->later[0].bytes_max = lg->later[1].bytes_max = keep;
 	err = weir_kafka_client_create(&lg->admin, cf, WEIR_KAFKA_ADMIN, NULL, &lg->log, dg);
-	if (err == WEIR_OK)
-		lg->growth = weir_kafka_growth_create(lg->admin, lg->app);
 	for (uint32_t i = 0; err == WEIR_OK && i < spec->source_count; i++)
-		weir_kafka_growth_add(lg->growth, spec->sources[i].topic, spec->sources[i].partitions);
+		err = count_source(lg, &spec->sources[i], dg);
 	if (err == WEIR_OK)
 		err = wait_for_brokers(lg, dg);
 	if (err == WEIR_OK)

@@ -17,6 +17,7 @@
 /* A topic whose partitions are counted before every commit: an epoch that was read after they changed is not committed,
  * because keys may have come to slots that do not hold their state. */
 struct weir_kafka_log_source {
+	const struct weir_conf *cf; /* of its cluster; borrowed until close */
 	const char *topic;
 	uint32_t partitions;
 };
@@ -25,6 +26,8 @@ struct weir_kafka_log_spec {
 	enum weir_guarantee guarantee;
 	bool stateless;                 /* no stage keeps state */
 	struct weir_kafka_input *input; /* the group whose offsets are committed; NULL: input lies elsewhere */
+	bool fenced; /* so it does here, too: the group is that of the (first) changelog topic, and each transaction
+			carries an offset of every partition of it that is ours, to be fenced by */
 	const struct weir_kafka_log_source *sources; /* what is read without a bound, as it was when reading began */
 	uint32_t source_count;
 	struct weir_standby *standby; /* what it has followed is not read again; NULL: nothing is followed */
@@ -53,6 +56,17 @@ struct weir_kafka_repartition_spec {
 	int64_t broker_wait_ms;
 	const _Atomic bool *stop;
 };
+/* The changelog topic of an application whose member subscribes to it: made, unless it is there. */
+struct weir_kafka_changelog_spec {
+	const char *topic;
+	uint32_t partitions;
+	bool create; /* topics.create */
+	int64_t broker_wait_ms;
+	const _Atomic bool *stop;
+};
+WEIR_MUST_CHECK enum weir_err weir_kafka_changelog_create(const struct weir_conf *cf,
+							  const struct weir_kafka_changelog_spec *spec,
+							  const struct weir_kafka_log *lg, struct weir_diag **dg);
 WEIR_MUST_CHECK enum weir_err weir_kafka_repartition_create(const struct weir_conf *cf,
 							    const struct weir_kafka_repartition_spec *spec,
 							    const struct weir_kafka_log *lg, struct weir_diag **dg);

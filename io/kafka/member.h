@@ -41,6 +41,7 @@ struct weir_kafka_part {
 	int64_t bound;     /* INT64_MAX: none */
 	int64_t committed; /* of the group, as last asked; -1: none */
 	uint64_t epoch;    /* out of its metadata; 0: none */
+	bool ended;        /* likewise: what it stands for was read to its bound */
 	int64_t seek;      /* where begin starts; -1: as the startup mode says */
 	int64_t next;      /* offset behind what is queued */
 	int64_t end_ms;    /* since when at_end */
@@ -76,6 +77,7 @@ struct weir_kafka_input {
 	int event_fd;
 	char *group;
 	bool is_member;
+	bool fence;
 	bool read_uncommitted;
 	int64_t broker_wait_ms;
 	const _Atomic bool *stop;

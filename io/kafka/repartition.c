@@ -1,4 +1,6 @@
-/* repartition.c: makes the repartition topics of an application before it subscribes to them (log.h). @thread init */
+/* repartition.c: makes the repartition topics of an application, or its changelog, before it subscribes to them
+ * (log.h).
+ * @thread init */
 #include "io/kafka/client.h"
 #include "io/kafka/log.h"
 #include "io/kafka/topic.h"
@@ -45,20 +47,19 @@ static enum weir_err ensure(struct weir_kafka_client *kc, const struct weir_kafk
 	return err;
 }
 
-static enum weir_err wait_broker(struct weir_kafka_client *kc, const struct weir_kafka_repartition_spec *spec,
+static enum weir_err wait_broker(struct weir_kafka_client *kc, int64_t broker_wait_ms, const _Atomic bool *stop,
 				 struct weir_diag **dg)
 {
 	int64_t since = weir_kafka_now_ms();
 	for (;;) {
 		const struct rd_kafka_metadata *md;
-		int64_t left = spec->broker_wait_ms < 0 ? WEIR_KAFKA_WAIT_MS
-							: since + spec->broker_wait_ms - weir_kafka_now_ms();
+		int64_t left = broker_wait_ms < 0 ? WEIR_KAFKA_WAIT_MS : since + broker_wait_ms - weir_kafka_now_ms();
 		int64_t wait_ms = left < WEIR_KAFKA_WAIT_MS ? left : WEIR_KAFKA_WAIT_MS;
 		enum weir_err err = weir_kafka_client_metadata(kc, NULL, wait_ms, &md, dg);
 		if (err == WEIR_OK)
 			rd_kafka_metadata_destroy(md);
-		bool stopped = spec->stop && atomic_load_explicit(spec->stop, memory_order_relaxed);
-		bool over = spec->broker_wait_ms >= 0 && left <= WEIR_KAFKA_WAIT_MS;
+		bool stopped = stop && atomic_load_explicit(stop, memory_order_relaxed);
+		bool over = broker_wait_ms >= 0 && left <= WEIR_KAFKA_WAIT_MS;
 		if (err != WEIR_E_UNAVAILABLE || stopped || over)
 			return err;
 		weir_kafka_client_say(kc, 4, "waiting: %s", weir_diag_text(*dg));
@@ -73,9 +74,32 @@ enum weir_err weir_kafka_repartition_create(const struct weir_conf *cf, const st
 	struct weir_kafka_client *kc = NULL;
 	enum weir_err err = weir_kafka_client_create(&kc, cf, WEIR_KAFKA_ADMIN, NULL, lg, dg);
 	if (err == WEIR_OK)
-		err = wait_broker(kc, spec, dg);
+		err = wait_broker(kc, spec->broker_wait_ms, spec->stop, dg);
 	if (err == WEIR_OK)
 		err = ensure(kc, spec, dg);
+	weir_kafka_client_destroy(kc);
+	return err;
+}
+
+enum weir_err weir_kafka_changelog_create(const struct weir_conf *cf, const struct weir_kafka_changelog_spec *spec,
+					  const struct weir_kafka_log *lg, struct weir_diag **dg)
+{
+	struct weir_kafka_client *kc = NULL;
+	uint32_t partitions = 0;
+	bool created = false;
+	enum weir_err err = weir_kafka_client_create(&kc, cf, WEIR_KAFKA_ADMIN, NULL, lg, dg);
+	if (err == WEIR_OK)
+		err = wait_broker(kc, spec->broker_wait_ms, spec->stop, dg);
+	if (err == WEIR_OK)
+		err = weir_kafka_client_partitions(kc, spec->topic, &partitions, dg);
+	if (err == WEIR_OK && partitions == 0 && !spec->create)
+		err = weir_diag_set(dg, WEIR_E_CONF, "no topic %s on %s, and topics.create is false", spec->topic,
+				    weir_kafka_client_brokers(kc));
+	if (err == WEIR_OK && partitions == 0)
+		err = weir_kafka_topic_create(kc, spec->topic, spec->partitions, weir_kafka_changelog_settings,
+					      &created, &partitions, dg);
+	if (err == WEIR_OK && created)
+		weir_kafka_client_say(kc, 6, "made topic %s with %u partitions", spec->topic, partitions);
 	weir_kafka_client_destroy(kc);
 	return err;
 }

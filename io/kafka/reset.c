@@ -65,19 +65,44 @@ static bool names(const char *scope, const char *topic, uint32_t partition)
 	return false;
 }
 
+static bool ends_with(const char *s, const char *end)
+{
+	size_t a = strlen(s), b = strlen(end);
+	return a >= b && strcmp(s + a - b, end) == 0;
+}
+
+/* A group that only fences (input.h) has offsets of its changelog, which goes. */
+static bool is_doomed(const struct reset *rs, const char *topic)
+{
+	for (size_t i = 0; i < rs->doomed_count; i++)
+		if (strcmp(rs->doomed[i], topic) == 0 && ends_with(topic, "-changelog"))
+			return true;
+	return false;
+}
+
 static enum weir_err choose(struct reset *rs, struct weir_diag **dg)
 {
 	const struct weir_reset_spec *spec = rs->spec;
+	bool fences = false;
 	rs->moves = weir_xcalloc(rs->lag.row_count + 1, sizeof *rs->moves);
 	for (size_t i = 0; i < rs->lag.row_count; i++) {
 		const struct weir_lag_row *row = &rs->lag.rows[i];
 		bool wanted = spec->topic_count == 0;
 		for (uint32_t t = 0; t < spec->topic_count; t++)
 			wanted |= names(spec->topics[t], row->topic, row->partition);
-		if (wanted)
+		bool doomed = is_doomed(rs, row->topic);
+		fences |= doomed;
+		if (wanted && !doomed)
 			rs->moves[rs->move_count++] =
 				(struct move){row->topic, row->partition, row->current, row->end, -1, -1};
 	}
+	if (fences && (spec->topic_count != 0 || spec->to != WEIR_RESET_EARLIEST))
+		return weir_diag_set(
+			dg, WEIR_E_CONF,
+			"%s reads what lies on another cluster or in a recording: its offsets stand in its "
+			"changelog, which is deleted as a whole. Where it begins anew is for its sources' "
+			"'scan.startup.mode' to say",
+			spec->app);
 	for (uint32_t t = 0; t < spec->topic_count; t++) {
 		bool found = false;
 		for (size_t i = 0; i < rs->move_count; i++)
@@ -190,12 +215,6 @@ static enum weir_err compute(struct reset *rs, struct weir_diag **dg)
 }
 
 /* ---- what goes ---- */
-
-static bool ends_with(const char *s, const char *end)
-{
-	size_t a = strlen(s), b = strlen(end);
-	return a >= b && strcmp(s + a - b, end) == 0;
-}
 
 static int compare_names(const void *a, const void *b)
 {

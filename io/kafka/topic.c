@@ -4,6 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+const struct weir_kafka_setting weir_kafka_changelog_settings[] = {{"cleanup.policy", "compact"},
+								   {"segment.bytes", "16777216"},
+								   {"min.cleanable.dirty.ratio", "0.1"},
+								   {NULL, NULL}};
+
 enum { ADMIN_MS = 15000, LEADER_MS = 30000, LEADER_POLL_MS = 50 };
 
 /* ---- partitions ---- */

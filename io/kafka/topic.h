@@ -25,4 +25,7 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_topic_wait(struct weir_kafka_client *kc
 /* Asks for the settings; what goes wrong is said in the log and leaves them unknown. */
 void weir_kafka_topic_settings(struct weir_kafka_client *kc, const char *name, struct weir_kafka_topic_settings *out);
 
+/* Of every changelog topic. */
+extern const struct weir_kafka_setting weir_kafka_changelog_settings[];
+
 #endif

@@ -31,6 +31,8 @@ struct weir_txn {
 	int32_t last_partition;
 	int64_t last_offset;
 	uint32_t last_topic;
+	uint32_t watched_topic;
+	int64_t *watched_end; /* NULL: none is watched */
 	struct weir_patience fatal, other;
 };
 
@@ -128,6 +130,8 @@ static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaqu
 		tx->last_partition = m->partition;
 		tx->last_offset = m->offset;
 		tx->last_topic = (uint32_t)(uintptr_t)m->_private;
+		if (tx->watched_end != NULL && tx->last_topic == tx->watched_topic)
+			tx->watched_end[m->partition] = weir_max_i64(tx->watched_end[m->partition], m->offset + 1);
 		return;
 	}
 	bool purged = m->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE || m->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
@@ -411,6 +415,12 @@ bool weir_txn_abort(struct weir_txn *tx)
 	}
 	tx->open = false;
 	return true;
+}
+
+void weir_txn_watch(struct weir_txn *tx, uint32_t topic, int64_t *end)
+{
+	tx->watched_topic = topic;
+	tx->watched_end = end;
 }
 
 bool weir_txn_is_open(const struct weir_txn *tx)

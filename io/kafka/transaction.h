@@ -65,6 +65,8 @@ enum weir_txn_result weir_txn_send_offsets(struct weir_txn *tx, const rd_kafka_t
 enum weir_txn_result weir_txn_commit(struct weir_txn *tx, bool *doubt, struct weir_txn_trouble *why);
 /* Gives up the open transaction; false where the handle is of no more use (rebuild it). */
 bool weir_txn_abort(struct weir_txn *tx);
+/* Keeps end[partition] behind what is acknowledged of a topic. Before the first record; end outlives tx. */
+void weir_txn_watch(struct weir_txn *tx, uint32_t topic, int64_t *end);
 bool weir_txn_is_open(const struct weir_txn *tx);
 int64_t weir_txn_timeout_ms(const struct weir_txn *tx);
 /* Where a record of the open (or just failed) transaction lies, to look for after a doubtful commit. False: none was

@@ -127,7 +127,7 @@ static void fill(struct job *jb, long epoch, long results)
 	struct weir_commit_input in[PARTS];
 	snprintf(topic, sizeof topic, "%s-in", jb->app);
 	for (uint32_t p = 0; p < PARTS; p++)
-		in[p] = (struct weir_commit_input){topic, p, epoch * 10 + p};
+		in[p] = (struct weir_commit_input){topic, p, epoch * 10 + p, p};
 	check("offsets", jb->log->ops->offsets(jb->log, in, PARTS, &dg));
 }
 

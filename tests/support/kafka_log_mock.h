@@ -162,7 +162,7 @@ static enum weir_err epoch(struct job *jb, uint64_t n, struct weir_diag **dg)
 		err = jb->log->ops->cut(jb->log, dg);
 	for (uint32_t p = 0; p < PARTS && err == WEIR_OK; p++)
 		err = put(jb, jb->state, p, n, dg);
-	struct weir_commit_input in[PARTS] = {{"in", 0, (int64_t)n}, {"in", 1, (int64_t)n}};
+	struct weir_commit_input in[PARTS] = {{"in", 0, (int64_t)n, 0}, {"in", 1, (int64_t)n, 1}};
 	if (err == WEIR_OK && jb->input)
 		err = jb->log->ops->offsets(jb->log, in, PARTS, dg);
 	return err == WEIR_OK ? jb->log->ops->commit(jb->log, n, dg) : err;

@@ -86,7 +86,7 @@ static void swallow(void *ctx, int level, const char *text)
 	(void)text;
 }
 
-struct weir_kafka_input *mock_input(const char *topic, const char *group, bool member, bool bounded)
+static struct weir_kafka_input *open_input(const char *topic, const char *group, bool member, bool fence, bool bounded)
 {
 	static const char *const conf[][2] = {
 		/* A rebalance on the mock takes a second less than this, which must be
@@ -100,11 +100,15 @@ struct weir_kafka_input *mock_input(const char *topic, const char *group, bool m
 	struct weir_kafka_scan scan = {.table = "t",
 				       .topics = &topic,
 				       .topic_count = 1,
-				       .from_group = true,
+				       .from_group = !fence,
 				       .bounded = bounded,
 				       .bound = WEIR_STARTUP_LATEST};
-	struct weir_kafka_input_spec spec = {
-		.group = group, .member = member, .scans = &scan, .scan_count = 1, .broker_wait_ms = PATIENCE_MS};
+	struct weir_kafka_input_spec spec = {.group = group,
+					     .member = member,
+					     .fence = fence,
+					     .scans = &scan,
+					     .scan_count = 1,
+					     .broker_wait_ms = PATIENCE_MS};
 	struct weir_kafka_log lg = {swallow, NULL};
 	struct weir_kafka_input *in = NULL;
 	struct weir_diag *dg = NULL;
@@ -117,6 +121,16 @@ struct weir_kafka_input *mock_input(const char *topic, const char *group, bool m
 		fail_msg("%s", weir_diag_text(dg));
 	weir_conf_destroy(cf);
 	return in;
+}
+
+struct weir_kafka_input *mock_input(const char *topic, const char *group, bool member, bool bounded)
+{
+	return open_input(topic, group, member, false, bounded);
+}
+
+struct weir_kafka_input *mock_fence(const char *topic, const char *group)
+{
+	return open_input(topic, group, true, true, false);
 }
 
 void mock_reach(struct weir_kafka_input *in, enum weir_kafka_group_state state)

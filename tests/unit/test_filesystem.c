@@ -212,6 +212,13 @@ static void test_units_and_seek(void **state)
 	again = open_log(path, WEIR_FORMAT_JSON, 0);
 	assert_int_equal(again->ops->seek(again, 0, LINES, NULL), WEIR_OK);
 	assert_int_equal(again->ops->peek(again, 0, &ts, NULL), WEIR_POLL_BOUND);
+	/* Back again, as another assignment of a group may go. */
+	struct weir_unit *back;
+	assert_int_equal(again->ops->seek(again, 0, LINES - 700, NULL), WEIR_OK);
+	assert_int_equal(again->ops->take(again, 0, &back, NULL), WEIR_OK);
+	assert_int_equal(back->count, 700);
+	assert_int_equal(back->records[0].offset, LINES - 700);
+	again->ops->release(again, back);
 	assert_int_equal(again->ops->seek(again, 0, LINES + 1, &dg), WEIR_E_IO);
 	assert_non_null(strstr(weir_diag_text(dg), "became shorter"));
 	weir_diag_destroy(dg);

@@ -290,12 +290,61 @@ static int setup(void **state)
 	return rc;
 }
 
+/* A member that reads nothing: it has partitions and a generation, and tells others that all was read. */
+static void test_fence(void **state)
+{
+	(void)state;
+	int64_t offset[PARTITIONS], ts;
+	uint64_t epoch[PARTITIONS];
+	bool again = true;
+	struct weir_kafka_input *in = mock_fence("shared", "fence");
+	assert_int_equal(weir_kafka_input_join(in, NULL), WEIR_OK);
+	mock_reach(in, WEIR_GROUP_ASSIGNED);
+	assert_int_equal(owned(in), 15);
+	assert_int_equal(weir_kafka_input_begin(in, NULL), WEIR_OK);
+	struct weir_stream_log *sl = weir_kafka_input_stream(in, 0);
+	for (int i = 0; i < 30; i++) {
+		enum weir_kafka_group_state at;
+		assert_int_equal(weir_kafka_input_serve(in, 10, &at, NULL), WEIR_OK);
+		assert_int_equal(at, WEIR_GROUP_RUNNING);
+		assert_int_not_equal(sl->ops->peek(sl, 0, &ts, NULL), WEIR_POLL_UNIT); /* though there is plenty */
+	}
+	commit(in, 0, 100, "17");
+	commit(in, 1, 100, "18 ends");
+	weir_kafka_input_say_end(in);
+	assert_int_equal(committed(in, offset, epoch, NULL), WEIR_OK);
+	assert_int_equal(offset[0], 100);
+	assert_int_equal(epoch[0], 17); /* the word behind it does not hide it */
+	assert_int_equal(epoch[1], 0);
+	assert_int_equal(offset[3], 0);
+	assert_int_equal(epoch[3], 0);
+	assert_int_equal(weir_kafka_input_await_others(in, &again, NULL), WEIR_OK);
+	assert_false(again);
+	weir_kafka_input_close(in);
+	/* A reader reads what it is told to. */
+	struct weir_kafka_input *reader = mock_input("shared", "fence", false, false);
+	const bool none[PARTITIONS] = {false}, two[PARTITIONS] = {true, false, true, false};
+	const bool *of = two;
+	assert_int_equal(weir_kafka_input_take(reader, &of, NULL), WEIR_OK);
+	assert_int_equal(owned(reader), 5);
+	assert_int_equal(weir_kafka_input_begin(reader, NULL), WEIR_OK);
+	int64_t next[PARTITIONS] = {100, -1, 0, -1};
+	for (uint32_t left = 2 * RECORDS - 100; left > 0;) /* 0 goes on where the group's offset is */
+		left -= mock_read(reader, next);
+	of = none;
+	assert_int_equal(weir_kafka_input_take(reader, &of, NULL), WEIR_OK);
+	assert_int_equal(owned(reader), 0);
+	assert_int_equal(weir_kafka_input_begin(reader, NULL), WEIR_OK);
+	weir_kafka_input_close(reader);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shared), cmocka_unit_test(test_errors_that_pass),
 		cmocka_unit_test(test_lost),   cmocka_unit_test(test_errors_that_stay),
 		cmocka_unit_test(test_rejoin), cmocka_unit_test(test_close_while_joining),
+		cmocka_unit_test(test_fence),
 	};
 	return cmocka_run_group_tests(tests, setup, mock_teardown);
 }
