@@ -814,6 +814,32 @@ static enum weir_err run_group(struct weir_engine *en, struct weir_diag **dg)
 	return err;
 }
 
+/* Input without an end, and state that nothing bounds: said before it has to be found out. */
+static void say_growing(const struct weir_core *co)
+{
+	struct weir_buf keys = {0}, always = {0};
+	for (uint32_t s = 0; s < co->plan->stage_count; s++) {
+		const struct weir_plan_stage *st = &co->plan->stages[s];
+		enum weir_plan_growth growth = weir_plan_growth_of(co->plan, st);
+		struct weir_buf *names = growth == WEIR_GROWTH_KEYS          ? &keys
+					 : growth == WEIR_GROWTH_KEYS_ALWAYS ? &always
+									     : NULL;
+		if (names != NULL)
+			weir_buf_printf(names, "%s%s", names->bytes != 0 ? ", " : "", st->name);
+	}
+	if (keys.bytes != 0)
+		weir_core_log(
+			co, 6,
+			"state grows with its keys: %.*s. state.ttl (table.exec.state.ttl) drops keys that nothing "
+			"has touched for so long",
+			(int)keys.bytes, (const char *)keys.data);
+	if (always.bytes != 0)
+		weir_core_log(co, 6, "state grows with its keys, which state.ttl does not change: %.*s",
+			      (int)always.bytes, (const char *)always.data);
+	weir_buf_fini(&keys);
+	weir_buf_fini(&always);
+}
+
 enum weir_err weir_engine_run(struct weir_engine *en, struct weir_diag **diag)
 {
 	struct weir_diag *dg = NULL;
@@ -838,6 +864,8 @@ enum weir_err weir_engine_run(struct weir_engine *en, struct weir_diag **diag)
 	}
 	if (err == WEIR_OK && !co->input)
 		say_resumed(co);
+	if (err == WEIR_OK && co->endless)
+		say_growing(co);
 	if (err == WEIR_OK)
 		weir_core_print_frame(co, true, 0);
 	en->start_us = now_us();

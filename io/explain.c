@@ -259,13 +259,19 @@ static void text_stage(struct explain *ex, const struct weir_plan_stage *st)
 		weir_buf_puts(out, ", in panes of ");
 		weir_duration_put(out, st->def.pane_ms);
 	}
-	bool table = st->def.kind == WEIR_STATE_TABLE || st->def.kind == WEIR_STATE_ROWS ||
-		     (st->def.kind == WEIR_STATE_JOIN && !st->def.within);
-	if (st->def.ttl_ms != 0) {
+	switch (weir_plan_growth_of(ex->pl, st)) {
+	case WEIR_GROWTH_BOUNDED:
+		break;
+	case WEIR_GROWTH_TTL:
 		weir_buf_puts(out, ", kept for ");
 		weir_duration_put(out, st->def.ttl_ms);
-	} else if (table) {
+		break;
+	case WEIR_GROWTH_KEYS:
+		weir_buf_puts(out, ", grows with its keys (no state.ttl)");
+		break;
+	case WEIR_GROWTH_KEYS_ALWAYS:
 		weir_buf_puts(out, ", grows with its keys");
+		break;
 	}
 	weir_buf_printf(out, "; changelog %s-%s-changelog\n", ex->app, st->def.name);
 }
@@ -493,8 +499,9 @@ static void json_stage(struct explain *ex, const struct weir_plan_stage *st)
 			st->exchange == WEIR_EXCHANGE_DIRECT ? "direct" : "local");
 	if (st->exchange_why != NULL)
 		json_member(out, "exchange_why", st->exchange_why);
-	weir_buf_printf(out, ",\"state_entry_bytes\":%u,\"keys\":%u", st->def.head_bytes + st->def.agg_bytes,
-			st->key_count);
+	static const char *const growth[] = {"time", "ttl", "keys", "keys"};
+	weir_buf_printf(out, ",\"state_entry_bytes\":%u,\"state_bound\":\"%s\",\"keys\":%u",
+			st->def.head_bytes + st->def.agg_bytes, growth[weir_plan_growth_of(ex->pl, st)], st->key_count);
 	json_columns(out, st->column_names, st->column_types, st->column_count);
 	weir_buf_puts(out, "}");
 }

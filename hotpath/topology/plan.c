@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "hotpath/core/hash.h"
+#include "hotpath/state/over.h"
 
 /* Room for one more element in an array that lives in m (old copies stay there: plans are small). */
 void *weir_planner_grow(struct weir_mem *m, void *array, uint32_t count, uint32_t *capacity, size_t bytes)
@@ -782,6 +783,17 @@ static bool can_expire(const struct weir_plan *pl, const struct weir_plan_stage 
 	for (uint32_t i = 0; i < st->input_count; i++)
 		table = table && !pl->branches[st->inputs[i]].global;
 	return table && !st->retracts && !def->retracts && !def->numbered && def->foreign == 0;
+}
+
+enum weir_plan_growth weir_plan_growth_of(const struct weir_plan *pl, const struct weir_plan_stage *st)
+{
+	const struct weir_state_def *def = &st->def;
+	bool keyed = def->kind == WEIR_STATE_TABLE || def->kind == WEIR_STATE_ROWS ||
+		     (def->kind == WEIR_STATE_JOIN && !def->within) ||
+		     (def->kind == WEIR_STATE_OVER && !def->over->timed);
+	if (!keyed || def->key_count == 0)
+		return WEIR_GROWTH_BOUNDED;
+	return def->ttl_ms != 0 ? WEIR_GROWTH_TTL : can_expire(pl, st) ? WEIR_GROWTH_KEYS : WEIR_GROWTH_KEYS_ALWAYS;
 }
 
 static enum weir_err finish(struct weir_planner *p, struct weir_plan **out)

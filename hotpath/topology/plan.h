@@ -223,6 +223,10 @@ WEIR_INLINE bool weir_plan_stage_alone(const struct weir_plan_stage *st)
 {
 	return st->exchange != WEIR_EXCHANGE_DIRECT || st->broadcast;
 }
+/* What bounds a stage's state: windows, bounds of joins and grace; state.ttl; or nothing, so that it grows with the
+ * keys there are: state.ttl could bound it, or not even that (rows are taken back, or a table is wanted whole). */
+enum weir_plan_growth { WEIR_GROWTH_BOUNDED, WEIR_GROWTH_TTL, WEIR_GROWTH_KEYS, WEIR_GROWTH_KEYS_ALWAYS };
+enum weir_plan_growth weir_plan_growth_of(const struct weir_plan *pl, const struct weir_plan_stage *st);
 /* Partition i of changelog of stage: how many, and where a slot lives. */
 uint32_t weir_plan_changelog_partitions(const struct weir_plan *pl, const struct weir_plan_stage *st);
 

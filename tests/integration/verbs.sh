@@ -301,4 +301,27 @@ same "keys are where murmur2 puts them: nothing is said" "$(printf '%s\n' "$all"
 same "keys elsewhere are said once, with their source" "$(joined | head -n 1)" payments
 same "rows that move find each other, and nothing is said" "$(joined -X exchange=local)" "$all"
 
+# ---- state that nothing bounds ----
+cat >"$scratch/grows.sql" <<'SQL'
+CREATE TABLE orders (order_id STRING, merchant_id STRING) WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'order.placed',
+  'format' = 'json', 'scan.bounded.mode' = 'unbounded');
+CREATE TABLE counts (merchant_id STRING, n BIGINT, PRIMARY KEY (merchant_id) NOT ENFORCED)
+WITH ('connector' = 'recorded', 'path' = '${out}', 'topic' = 'counts', 'format' = 'json', 'key.format' = 'raw');
+INSERT INTO counts SELECT merchant_id, COUNT(*) FROM orders GROUP BY merchant_id;
+SQL
+grows=(--define "in=$in" --define "out=$scratch/grows")
+expect "explain says what grows" 0 'grows with its keys \(no state.ttl\)' "$weir" explain "$scratch/grows.sql" "${grows[@]}"
+expect "and what keeps it" 0 'kept for 1h' "$weir" explain "$scratch/grows.sql" "${grows[@]}" -X state.ttl=1h
+started() { # what a run that does not end says within its first second
+	timeout 60 "$weir" run "$scratch/grows.sql" "${grows[@]}" "$@" 2>"$scratch/said" &
+	for _ in $(seq 200); do [ -e "$scratch/grows/counts-0" ] && break || sleep 0.05; done
+	sleep 0.3
+	kill -TERM $!
+	wait $!
+	grep -c 'grows with its keys: counts-group' "$scratch/said"
+}
+same "a run without an end says so at its start" "$(started)" 1
+rm -rf "$scratch/grows"
+same "with state.ttl there is nothing to say" "$(started -X state.ttl=1h)" 0
+
 [ "$failures" = 0 ]

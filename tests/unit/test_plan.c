@@ -66,6 +66,47 @@ static void test_direct_only_when_the_sources_key_is_grouped_by(void **state)
 	weir_topology_destroy(tp);
 }
 
+static enum weir_plan_growth growth_of(struct weir_stream *st, struct weir_topology *tp, int64_t ttl)
+{
+	struct weir_plan_settings ps = {.emit_coalesce = true, .app = "app", .state_ttl_ms = ttl};
+	uint32_t partitions[] = {2, 2};
+	struct weir_plan *pl = NULL;
+	struct weir_diag *dg = NULL;
+	(void)weir_print(st, "rows");
+	if (weir_topology_check(tp, &dg) != WEIR_OK || weir_plan_create(&pl, tp, &ps, &dg) != WEIR_OK ||
+	    weir_plan_bind(pl, partitions, 64, &dg) != WEIR_OK)
+		fail_msg("%s", weir_diag_text(dg));
+	enum weir_plan_growth g = weir_plan_growth_of(pl, &pl->stages[pl->stage_count - 1]);
+	weir_topology_destroy(tp);
+	return g;
+}
+
+static void test_what_bounds_a_state(void **state)
+{
+	(void)state;
+	struct weir_topology *tp = weir_topology_create();
+#define KEYS weir_key_by(source((tp = weir_topology_create()), "s", KEYED), "k")
+	weir_topology_destroy(tp);
+	struct weir_stream *st = weir_aggregate(weir_tumble(KEYS, 10), "w", "k, COUNT(*) AS n");
+	assert_int_equal(growth_of(st, tp, 0), WEIR_GROWTH_BOUNDED);
+	st = weir_aggregate(weir_sliding(KEYS, 10), "w", "k, COUNT(*) AS n");
+	assert_int_equal(growth_of(st, tp, 0), WEIR_GROWTH_BOUNDED);
+	st = weir_over(KEYS, "o", "k, COUNT(*) OVER (RANGE INTERVAL '1' MINUTE PRECEDING) AS n");
+	assert_int_equal(growth_of(st, tp, 0), WEIR_GROWTH_BOUNDED);
+	st = weir_over(KEYS, "o", "k, LAG(v) OVER () AS n");
+	assert_int_equal(growth_of(st, tp, 1000), WEIR_GROWTH_KEYS_ALWAYS);
+	st = weir_aggregate(KEYS, "t", "k, COUNT(*) AS n");
+	assert_int_equal(growth_of(st, tp, 0), WEIR_GROWTH_KEYS);
+	st = weir_aggregate(KEYS, "t", "k, COUNT(*) AS n");
+	assert_int_equal(growth_of(st, tp, 1000), WEIR_GROWTH_TTL);
+	struct weir_stream *r;
+	st = KEYS;
+	r = weir_key_by(source(tp, "r", KEYED), "k");
+	st = weir_select(weir_join_within(st, r, "j", WEIR_JOIN_LEFT, 5, 5), "l.k AS k");
+	assert_int_equal(growth_of(st, tp, 0), WEIR_GROWTH_BOUNDED);
+#undef KEYS
+}
+
 /* A key has a partition in each of the topics: its rows have to be brought together. */
 static void test_several_topics_are_not_direct(void **state)
 {
@@ -208,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_direct_only_when_the_sources_key_is_grouped_by),
 		cmocka_unit_test(test_several_topics_are_not_direct),
+		cmocka_unit_test(test_what_bounds_a_state),
 		cmocka_unit_test(test_a_changed_key_is_not_the_sources),
 		cmocka_unit_test(test_two_sources_are_direct_with_equal_partitions_only),
 		cmocka_unit_test(test_one_scan_feeds_every_sink_and_reads_what_they_need),
