@@ -213,6 +213,7 @@ static void pass_on(struct weir_node *n, const struct weir_node *in)
 {
 	n->grace_ms = in->grace_ms;
 	n->is_table = in->is_table;
+	n->doubles = in->doubles;
 }
 
 /* ---- sources, filters, projections, unions ---- */
@@ -354,6 +355,7 @@ struct weir_node *weir_build_union(struct weir_topology *tp, struct weir_node *c
 	for (uint32_t i = 1; i < count; i++) {
 		n->grace_ms = weir_max_i64(n->grace_ms, in[i]->grace_ms);
 		n->is_table = n->is_table || in[i]->is_table;
+		n->doubles = n->doubles || in[i]->doubles;
 		if (in[i]->rowtime != n->rowtime)
 			n->rowtime = -1;
 		for (uint32_t c = 0; c < n->column_count; c++) {

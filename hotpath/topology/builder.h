@@ -130,6 +130,7 @@ struct weir_node {
 	int64_t grace_ms; /* how late its rows may be: the source's; 0 after an aggregate */
 	bool is_table;    /* rows replace earlier ones of their key (PRIMARY KEY, plain GROUP BY, EMIT CHANGES) */
 	const uint32_t *table_key; /* a table's columns that name a row; NULL: none of its columns do any more */
+	bool doubles;              /* a full join of tables on more than keys: two rows of it may be of one key */
 	uint32_t table_key_count;
 	/* SOURCE, SINK */
 	const struct weir_table_def *table;

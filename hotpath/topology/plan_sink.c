@@ -140,6 +140,11 @@ enum weir_err weir_planner_sink_add(struct weir_planner *p, const struct weir_no
 			    !(is_key && def->options.value_except_key))
 				values[sk->value_count++] = c;
 		}
+		if (in->doubles && topic_of(def) && !sk->changelog)
+			return weir_diag_set(p->dg, WEIR_E_PLAN,
+					     "table %s: rows of a full join that do not match would stand twice under "
+					     "one key: use format changelog-json or debezium-json",
+					     def->name);
 		if (sk->is_table && topic_of(def) && !sk->has_key && !sk->changelog)
 			return weir_diag_set(p->dg, WEIR_E_PLAN,
 					     "table %s takes updates (EMIT CHANGES or a plain GROUP BY) but has no "

@@ -364,9 +364,6 @@ static enum weir_err check_condition(const struct condition *cd)
 	uint32_t at = jn->on != NULL ? jn->on->at : jn->at;
 	uint32_t keys = (uint32_t)(cd->keys[0].bytes / sizeof(struct weir_expr *));
 	bool tables = l->is_table && r->is_table;
-	if (tables && jn->kind == WEIR_JOIN_FULL && cd->rest != NULL)
-		return sql_error(sq, at, "rows that do not match would stand twice under one key",
-				 "not supported: more than equal keys in a full join of two tables");
 	for (uint32_t s = 0; s < 2; s++) {
 		const struct weir_node *in = cd->side[s]->node;
 		bool kept = jn->kind == WEIR_JOIN_FULL || jn->kind == (s == 0 ? WEIR_JOIN_LEFT : WEIR_JOIN_RIGHT);
@@ -455,6 +452,33 @@ static const struct weir_expr *right_first(const struct condition *cd, const str
 	return weir_expr_substitute(e, map, count, cd->sq->m);
 }
 
+/* FULL JOIN of two tables on more than equal keys: rows of one key that do not fit each other both stand alone. So it
+ * is what keeps the left one's rows, and beside it the rows of the right one that have no match. */
+static struct weir_node *build_both_kept(struct condition *cd, struct weir_node *const in[2])
+{
+	struct weir_sql *sq = cd->sq;
+	const char *name = sql_state_name(sq, "join");
+	struct weir_join_spec spec = cd->spec;
+	spec.kind = WEIR_JOIN_LEFT;
+	struct weir_node *kept[2] = {weir_build_join(sq->tp, in[0], in[1], name, &spec)};
+	spec.kind = WEIR_JOIN_RIGHT;
+	struct weir_node *alone =
+		weir_build_join(sq->tp, in[0], in[1], weir_mem_printf(sq->m, "%s-right", name), &spec);
+	if (sql_check_built(sq, cd->jn->at) != WEIR_OK)
+		return alone;
+	/* A match has no NULL in what it is joined by. */
+	uint32_t key = in[0]->table_key[0];
+	const struct weir_expr *column =
+		weir_expr_column(sq->m, key, &alone->columns[key].type, alone->columns[key].name);
+	const struct weir_expr *missing = NULL;
+	if (weir_expr_call(sq->m, "IS NULL", &column, 1, &missing, sq->dg) != WEIR_OK)
+		return alone;
+	kept[1] = weir_build_filter(sq->tp, alone, missing);
+	struct weir_node *both = weir_build_union(sq->tp, kept, 2);
+	both->doubles = true;
+	return both;
+}
+
 static enum weir_err build(struct condition *cd, const char *const *qualifiers, struct sql_rel *rel)
 {
 	struct weir_sql *sq = cd->sq;
@@ -478,8 +502,10 @@ static enum weir_err build(struct condition *cd, const char *const *qualifiers, 
 		if (spec->residual != NULL)
 			spec->residual = right_first(cd, spec->residual);
 	}
+	bool twice = in[0]->is_table && in[1]->is_table && spec->kind == WEIR_JOIN_FULL && spec->residual != NULL;
 	struct weir_node *node =
-		weir_build_join(sq->tp, in[cd->swapped], in[!cd->swapped], sql_state_name(sq, "join"), spec);
+		twice ? build_both_kept(cd, in)
+		      : weir_build_join(sq->tp, in[cd->swapped], in[!cd->swapped], sql_state_name(sq, "join"), spec);
 	enum weir_err err = sql_check_built(sq, cd->jn->at);
 	if (err == WEIR_OK && cd->swapped)
 		node = left_first(sq, node, in[1]->column_count);
