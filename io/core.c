@@ -9,7 +9,19 @@
 #include "io/print.h"
 #include "io/recorded/recorded.h"
 
-enum { CORE_INPUTS = 16, CORE_FRAGMENTS = 8, CORE_BUNDLES = 24, NOTE_LINES = 10, NOTE_PERIOD_US = 60000000 };
+enum {
+	CORE_INPUTS = 64,      /* batches that wait for a worker: what it lives on while io waits for a CPU */
+	CORE_INPUTS_LIVE = 16, /* the same where an order point is not to wait behind so many */
+	CORE_FRAGMENTS = 8,
+	CORE_BUNDLES = 24,
+	NOTE_LINES = 10,
+	NOTE_PERIOD_US = 60000000
+};
+
+static uint32_t core_inputs(const struct weir_core *co)
+{
+	return co->live ? CORE_INPUTS_LIVE : CORE_INPUTS;
+}
 
 void weir_core_log(const struct weir_core *co, int level, const char *fmt, ...)
 {
@@ -451,7 +463,7 @@ static enum weir_err build_workers(struct weir_core *co, struct weir_diag **dg)
 			.emit_coalesce = co->settings.emit_coalesce,
 			.no_log = co->log == NULL,
 			.future_max_ms = co->settings.time_future_max_ms,
-			.input_capacity = CORE_INPUTS,
+			.input_capacity = core_inputs(co),
 			.fragments = CORE_FRAGMENTS,
 			.bundles = CORE_BUNDLES,
 			.bundle_bytes_max = (size_t)(co->settings.memory_max / 4 / (CORE_BUNDLES * co->worker_count))};
@@ -526,7 +538,7 @@ static enum weir_err build_feed(struct weir_core *co, int64_t (*now_us)(void), s
 				    .streams = co->streams,
 				    .workers = co->workers,
 				    .worker_count = co->worker_count,
-				    .input_capacity = CORE_INPUTS,
+				    .input_capacity = core_inputs(co),
 				    .points = CORE_BUNDLES,
 				    .snapshot = co->snapshot,
 				    .start = co->restored.offset,

@@ -7,6 +7,7 @@
  * threads and answers the group. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -313,13 +314,22 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
+/* Whether the snapshotter has to do with what the other threads of a bounded run leave of their CPUs. */
+static bool snap_shares(const struct weir_core *co)
+{
+	return !co->live && co->settings.cpu_count < co->worker_count + 2;
+}
+
 /* A bounded run takes as long as its workers do. Where there are fewer CPUs than busy threads, the snapshotter, which
- * works in bursts, runs in what the others leave; live, its work is what somebody waits for. Of this thread alone
- * (Linux). */
+ * works in bursts, runs in what the others leave and pushes nobody off a CPU when it wakes up; live, its work is what
+ * somebody waits for. Of this thread alone (Linux). */
 static void snap_yield(const struct weir_core *co)
 {
-	if (!co->live && co->settings.cpu_count < co->worker_count + 2)
-		(void)nice(SNAP_NICE);
+	const struct sched_param none = {0};
+	if (!snap_shares(co))
+		return;
+	(void)nice(SNAP_NICE);
+	(void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
 }
 
 static void *snap_main(void *arg)
@@ -328,11 +338,12 @@ static void *snap_main(void *arg)
 	struct weir_engine *en = th->en;
 	struct weir_park *pk = weir_snapshot_park(en->core.snapshot);
 	int64_t idle = 0;
+	bool spins = !snap_shares(&en->core); /* else it would spin on a CPU that io could use */
 	snap_yield(&en->core);
 	while (!aborted(en)) {
 		bool moved, again;
 		enum weir_err err = weir_snapshot_step(en->core.snapshot, &moved, &en->snap_diag);
-		if (err == WEIR_OK && !moved && tired(&idle)) {
+		if (err == WEIR_OK && !moved && (!spins || tired(&idle))) {
 			weir_park_prepare(pk);
 			err = weir_snapshot_step(en->core.snapshot, &again, &en->snap_diag);
 			if (err != WEIR_OK || again)

@@ -290,8 +290,8 @@ static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close
 	}
 	bool pushed = weir_ring_push(weir_snapshot_points(fd->cf.snapshot), pt);
 	WEIR_ASSERT(pushed);
+	/* The snapshotter is left asleep: there is nothing for it to do before the workers' bundles, which wake it. */
 	weir_ring_publish(weir_snapshot_points(fd->cf.snapshot));
-	weir_park_wake(weir_snapshot_park(fd->cf.snapshot));
 	fd->points_out++;
 	fd->barriers_out += barrier;
 	fd->dirty_out += pt->dirty;

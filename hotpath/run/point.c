@@ -313,7 +313,8 @@ static void delta_page(void *ctx, uint32_t slot, uint32_t page, uint32_t part, c
 	delta_put(ctx, slot, WEIR_DELTA_PAGE, page, part, body, bytes);
 }
 
-static void barrier(struct weir_worker *w, struct weir_bundle *b, uint64_t epoch)
+/* dirty: about what has changed. */
+static void barrier(struct weir_worker *w, struct weir_bundle *b, uint64_t epoch, uint64_t dirty)
 {
 	const struct weir_plan *pl = w->cf.plan;
 	struct weir_worker_state *st = w->st;
@@ -322,6 +323,9 @@ static void barrier(struct weir_worker *w, struct weir_bundle *b, uint64_t epoch
 		b->deltas = st->spare_deltas[--st->spare_deltas_count];
 		b->deltas.bytes = 0;
 	}
+	/* Packs and as many bytes of images, at once: what grows is copied, and each time its pages are new. */
+	if (!b->deltas.data && !w->cf.no_log)
+		(void)weir_buf_room(&b->deltas, 2 * dirty + dirty / 4);
 	for (uint32_t s = 0; s < pl->stage_count; s++) {
 		struct delta_ctx dc = {b, s};
 		const struct weir_delta_sink none = {.ctx = &dc};
@@ -378,7 +382,7 @@ static void point_finish(struct weir_worker *w, struct weir_bundle *b, struct we
 	uint64_t dirty = slots_dirty(w), before = atomic_load_explicit(&w->dirty_bytes, memory_order_relaxed);
 	atomic_store_explicit(&w->dirty_grown, dirty > before ? dirty - before : 0, memory_order_relaxed);
 	if (in->barrier) {
-		barrier(w, b, in->epoch);
+		barrier(w, b, in->epoch, dirty);
 		dirty = slots_dirty(w);
 	}
 	atomic_store_explicit(&w->dirty_bytes, dirty, memory_order_relaxed);
