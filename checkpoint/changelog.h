@@ -85,6 +85,11 @@ struct weir_log_ops {
 };
 struct weir_log {
 	const struct weir_log_ops *ops;
+	/* Results are out before their epoch commits: after a crash, some are there that no marker knows of. */
+	bool early;
+	/* A changelog was there before this log was opened: somebody has run, if only to crash before a first commit.
+	 */
+	bool used;
 };
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "hotpath/run/doubt.h"
 #include "hotpath/weir.h"
 #include "io/print.h"
 #include "io/recorded/recorded.h"
@@ -531,6 +532,12 @@ static void count_input(struct weir_core *co, const int64_t *start)
 		       (co->settings.end_of_input_keep || !windows_open(co));
 }
 
+/* Whether results may be out that the state restored knows nothing of. */
+static bool in_doubt(const struct weir_core *co)
+{
+	return co->log && co->log->early && (co->restored.found || co->log->used);
+}
+
 static enum weir_err build_feed(struct weir_core *co, int64_t (*now_us)(void), struct weir_diag **dg)
 {
 	const struct weir_settings *st = &co->settings;
@@ -555,6 +562,7 @@ static enum weir_err build_feed(struct weir_core *co, int64_t (*now_us)(void), s
 				    .live = co->live,
 				    .endless = co->endless,
 				    .owned = co->owned,
+				    .in_doubt = in_doubt(co),
 				    .keep_windows = st->end_of_input_keep,
 				    .epochs_in_flight = st->epochs_in_flight,
 				    .rate = st->scan_rate,
@@ -704,6 +712,8 @@ enum weir_err weir_core_begin(struct weir_core *co, struct weir_diag **dg)
 		return err;
 	co->restored.epoch = co->epoch > co->restored.epoch ? co->epoch : co->restored.epoch;
 	count_input(co, co->restored.offset);
+	for (uint32_t w = 0; w < co->worker_count && in_doubt(co); w++)
+		weir_doubt_begin(co->workers[w], co->keep.kept, co->changelog_partitions);
 	if (co->log && !co->consumed)
 		err = weir_schema_write(&co->sncf, &co->restored, dg);
 	return err == WEIR_OK ? build_feed(co, co->now_us, dg) : err;

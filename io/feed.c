@@ -31,6 +31,7 @@ struct partition {
 	int64_t first_ts;
 	int64_t next_offset;
 	int64_t marked_offset; /* at the last barrier */
+	int64_t doubt_end;     /* in doubt: up to where */
 	int64_t data_us;       /* when data last came */
 };
 
@@ -61,6 +62,7 @@ struct weir_feed {
 	uint64_t point_bytes;
 	int64_t commit_records;     /* since the last barrier */
 	int64_t commit_us, emit_us; /* when the last was made */
+	bool in_doubt;              /* until every partition has been read to its doubt_end */
 	bool told;                  /* an event since the last barrier that other instances have to hear of */
 	int64_t all_idle_us;        /* idle_wall: up to when time has been moved on; 0: some partition is not idle */
 	int64_t advance_ms;         /* what the next order point moves time on by */
@@ -140,7 +142,11 @@ enum weir_err weir_feed_create(struct weir_feed **out, const struct weir_feed_co
 			pt->marked_offset = start >= 0 ? start : -1;
 			if (start >= 0)
 				err = sl->ops->seek(sl, p, start, dg);
+			sl->ops->range(sl, p, &first, &end); /* as of now */
+			bool owned = !cf->owned || cf->owned[pl->scans[s].partition_base + p];
+			pt->doubt_end = cf->in_doubt && owned ? end : 0;
 		}
+	fd->in_doubt = cf->in_doubt;
 	if (err != WEIR_OK) {
 		weir_feed_destroy(fd);
 		return err;
@@ -265,6 +271,18 @@ static bool epochs_full(const struct weir_feed *fd, uint64_t dirty)
 	       (fd->cf.live && fd->barriers_out > 0 && fd->dirty_out + dirty > FEED_LIVE_DIRTY_MAX);
 }
 
+/* Whether doubt ends with the order point that is made now. */
+static bool is_settled(struct weir_feed *fd)
+{
+	if (WEIR_LIKELY(!fd->in_doubt))
+		return false;
+	for (uint32_t p = 0; p < fd->part_count; p++)
+		if (fd->part[p].next_offset < fd->part[p].doubt_end)
+			return false;
+	fd->in_doubt = false;
+	return true;
+}
+
 /* Makes an order point here. False: no point object is free, or too many epochs are uncommitted. */
 static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close_all, int64_t advance)
 {
@@ -309,6 +327,7 @@ static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close
 					  .epoch = pt->epoch,
 					  .last = last,
 					  .close_all = close_all,
+					  .settled = is_settled(fd),
 					  .advance_by = fd->advance_ms,
 					  .advance_to = advance};
 	fd->advance_ms = 0;

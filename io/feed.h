@@ -29,6 +29,7 @@ struct weir_feed_conf {
 	bool live;                           /* some input is on brokers, or read without a bound */
 	bool endless;                        /* some input is read without a bound: reading never ends by itself */
 	const bool *owned; /* per global partition: read here; NULL: all. Others are as if at their bound */
+	bool in_doubt;     /* what the streams hold now may have been applied before a crash: doubt.h */
 	bool keep_windows; /* end.of.input=keep */
 	uint32_t epochs_in_flight;
 	int64_t rate; /* records a second, 0: no limit */

@@ -519,6 +519,29 @@ static void put_number(const struct weir_join *jn, const struct weir_slot *sl, u
 		jn->out->cols[jn->out->col_count - 1].i64[row] = (int64_t)sl->records;
 }
 
+/* The row of h's key as far as any of it is known: what the sides held, or h brings. In doubt, for a delete. */
+static void put_absent(struct weir_join *jn, const struct held *h, const struct weir_join_row *l,
+		       const struct weir_join_row *r)
+{
+	const struct weir_state_def *def = jn->def;
+	struct weir_rows *to = jn->out;
+	if (l == NULL && r == NULL && !h->deletes) {
+		l = h->side == 0 ? &h->r : NULL;
+		r = h->side == 0 ? NULL : &h->r;
+	}
+	if (l != NULL || r != NULL) {
+		jn->out_bytes += weir_join_put_pair(jn, to, l, r, true);
+		return;
+	}
+	uint32_t n = to->count++;
+	if (jn->reads_keys) {
+		weir_key_decode(h->r.key, h->r.key_bytes, def->key_types, def->key_count, to->cols, n, &to->scratch);
+		jn->out_bytes += own_strings(to, 0, def->key_count, n);
+	}
+	weir_row_set_null(to->cols + def->key_count, def->sides[0].col_count + def->sides[1].col_count, n);
+	to->entry[n] = NULL;
+}
+
 /* An update of either table. The bit that says whether the key's row stands in the result is in the left entry, or in
  * the right one where there is no left. False: no room, come again. */
 static bool apply_tables(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl, const struct held *h)
@@ -547,9 +570,14 @@ static bool apply_tables(struct weir_join *jn, struct weir_bundle *b, struct wei
 	bool has[2] = {e[0] != NULL, e[1] != NULL};
 	has[h->side] = !h->deletes;
 	bool is = is_there(def, has[0], has[1]);
-	if (shown && (!is || jn->ps->retracts)) {
+	bool tell = !is && !shown && sl->in_doubt && !(holder && (holder->flags & WEIR_ENTRY_TOLD) != 0);
+	if ((shown && (!is || jn->ps->retracts)) || WEIR_UNLIKELY(tell)) {
 		/* The row as it was; the time is that of its end. */
-		jn->out_bytes += weir_join_put_pair(jn, out, e[0] ? &row[0] : NULL, e[1] ? &row[1] : NULL, true);
+		if (tell)
+			put_absent(jn, h, e[0] ? &row[0] : NULL, e[1] ? &row[1] : NULL);
+		else
+			jn->out_bytes +=
+				weir_join_put_pair(jn, out, e[0] ? &row[0] : NULL, e[1] ? &row[1] : NULL, true);
 		uint32_t n = out->count - 1;
 		out->op[n] = WEIR_OP_DELETE;
 		put_number(jn, sl, n);
@@ -567,6 +595,8 @@ static bool apply_tables(struct weir_join *jn, struct weir_bundle *b, struct wei
 		if (e[s])
 			weir_slot_set_emitted(
 				sl, e[s], e[s] == holder && is && !jn->ps->retracts && (shown || jn->has_stage_branch));
+	if (tell && holder)
+		holder->flags |= WEIR_ENTRY_TOLD;
 	if (is) {
 		jn->out_bytes += weir_join_put_pair(jn, out, e[0] ? &row[0] : NULL, e[1] ? &row[1] : NULL, true);
 		uint32_t n = out->count - 1;

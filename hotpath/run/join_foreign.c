@@ -32,8 +32,10 @@ static bool apply_left(struct weir_join *jn, struct weir_bundle *b, struct weir_
 		else
 			weir_foreign_put(sl, &h->r, &key);
 	}
-	if (there || outer)
-		put(jn, &h->r, there ? &right : NULL, h->deletes, h->r.time);
+	/* In doubt what is not there is told as well: it may have been, with the rows of both tables in another order.
+	 */
+	if (there || outer || sl->in_doubt)
+		put(jn, &h->r, there ? &right : NULL, h->deletes || !(there || outer), h->r.time);
 	return true;
 }
 
@@ -50,7 +52,8 @@ bool weir_join_apply_foreign(struct weir_join *jn, struct weir_bundle *b, struct
 		else
 			weir_join_table_put(sl, 1, &h->r);
 		jn->foreign_there = !h->deletes;
-		jn->foreign_next = was || !h->deletes || jn->def->sides[0].outer ? weir_foreign_first(sl, &h->r) : 0;
+		bool tells = was || !h->deletes || jn->def->sides[0].outer || sl->in_doubt;
+		jn->foreign_next = tells ? weir_foreign_first(sl, &h->r) : 0;
 		jn->current = h;
 	}
 	sl->records++;

@@ -7,6 +7,7 @@
  *
  * Windows leave only here, never between order points: lateness is judged per record by task time all the same, so the
  * rows are the same, and later stages see them in one fixed order. Each call does a bounded piece and returns. */
+#include "hotpath/run/doubt.h"
 #include "hotpath/run/worker_state.h"
 
 #include <stdlib.h>
@@ -131,6 +132,8 @@ static bool hand_on_changes(struct weir_worker *w, struct weir_bundle *b, bool c
 	const struct weir_state_def *def = &w->cf.plan->stages[pt->stage].def;
 	bool can_go = def->kind == WEIR_STATE_ROWS || def->retracts;
 	if (st->has_stage_branch[pt->stage]) {
+		if (!weir_doubt_hand_on(w, b, pt->stage, pt->slot))
+			return false;
 		for (;;) {
 			struct weir_fragment *fr = weir_worker_take_stage_fragment(w, pt->stage);
 			if (!fr)
@@ -398,6 +401,8 @@ static void point_finish(struct weir_worker *w, struct weir_bundle *b, struct we
 	atomic_store_explicit(&w->state_bytes, b->state_bytes, memory_order_relaxed);
 	atomic_fetch_add_explicit(&w->bundle_bytes, b->results.capacity + b->deltas.capacity, memory_order_relaxed);
 	st->last_seen |= in->last;
+	if (in->settled)
+		weir_doubt_end(w);
 	st->next_seq = in->seq + 1;
 	st->bundles_out++;
 	st->point.active = false;

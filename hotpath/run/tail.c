@@ -13,6 +13,7 @@ struct weir_tail {
 	const struct weir_plan_sink *sk;
 	const struct weir_output *ou;
 	void *printer;  /* PRINT */
+	bool of_join;   /* it reads a join */
 	int64_t gap_ms; /* of the session state it reads, for windowed session keys */
 	struct weir_program *filter;
 	struct weir_program *project;
@@ -94,6 +95,7 @@ enum weir_err weir_tail_create(struct weir_tail **out, const struct weir_plan *p
 	tl->ou = ou;
 	uint32_t in_count =
 		br->from == WEIR_FROM_STAGE ? pl->stages[br->origin].column_count : pl->scans[br->origin].column_count;
+	tl->of_join = br->from == WEIR_FROM_STAGE && pl->stages[br->origin].def.kind == WEIR_STATE_JOIN;
 	if (br->from == WEIR_FROM_STAGE)
 		tl->gap_ms = pl->stages[br->origin].def.gap_ms;
 	tl->out = weir_xcalloc(br->expr_count + 1, sizeof *tl->out);
@@ -498,6 +500,15 @@ static void keep_common(struct weir_sel *sel, const struct weir_sel *other)
 	sel->count = kept;
 }
 
+/* Whether the key that tl->delete_key_cols has for row is none. */
+static bool has_no_key(const struct weir_tail *tl, uint32_t row)
+{
+	for (uint32_t k = 0; k < tl->sk->key_count; k++)
+		if (!weir_col_is_null(&tl->delete_key_cols[k], row))
+			return false;
+	return true;
+}
+
 /* Splits the rows: those that pass go to tl->pass; those that are deleted, or fail the filter after having been
  * emitted, to tl->gone; the rest are dropped. */
 static uint32_t split_changes(struct weir_tail *tl, struct weir_slot *sl, struct weir_rows *rows)
@@ -507,12 +518,15 @@ static uint32_t split_changes(struct weir_tail *tl, struct weir_slot *sl, struct
 		if (rows->op[i] != WEIR_OP_DELETE)
 			tl->pass.row[tl->pass.count++] = (uint16_t)i;
 	uint32_t filtered = 0;
+	bool in_doubt = weir_slot_in_doubt(sl);
 	if (tl->filter)
 		filtered = weir_program_filter(tl->filter, tl->in, &tl->pass, &rows->scratch, &tl->errors);
 	for (uint32_t i = 0, p = 0; i < rows->count; i++) {
 		bool pass = p < tl->pass.count && tl->pass.row[p] == i;
 		p += pass;
-		bool gone = rows->op[i] == WEIR_OP_DELETE || (!pass && rows->op[i] == WEIR_OP_UPDATE);
+		bool gone =
+			rows->op[i] == WEIR_OP_DELETE ||
+			(!pass && (rows->op[i] == WEIR_OP_UPDATE || (in_doubt && weir_slot_may_stand(rows->entry[i]))));
 		if (gone)
 			tl->gone.row[tl->gone.count++] = (uint16_t)i;
 		if (rows->op[i] != WEIR_OP_DELETE && rows->entry[i])
@@ -584,6 +598,9 @@ struct weir_tail_done weir_tail_changes(struct weir_tail *tl, struct weir_slot *
 		p += pass;
 		g += gone;
 		if (!pass && !gone)
+			continue;
+		/* Made of sides that are not there: no row of the sink can have had it. */
+		if (gone && tl->of_join && weir_slot_in_doubt(sl) && has_no_key(tl, i))
 			continue;
 		if (tl->sk->changelog)
 			set_op(tl, i, gone ? "-D" : rows->op[i] == WEIR_OP_UPDATE ? "+U" : "+I");

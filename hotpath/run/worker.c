@@ -1,4 +1,5 @@
 /* worker.c: stage 0 and the folding of fragments into slots (worker.h); order points are in point.c. @thread worker */
+#include "hotpath/run/doubt.h"
 #include "hotpath/run/exchange.h"
 #include "hotpath/run/worker_state.h"
 
@@ -200,6 +201,7 @@ void weir_worker_destroy(struct weir_worker *w)
 	free(st->overs);
 	if (st->rows_ready)
 		weir_rows_fini(&st->rows);
+	weir_doubt_end(w);
 	for (uint32_t s = 0; s < pl->stage_count; s++) {
 		for (uint32_t k = 0; k < pl->stages[s].slot_count; k++)
 			if (w->slots[s][k])
@@ -689,24 +691,28 @@ void weir_worker_put_rows(struct weir_worker *w, struct weir_bundle *b, uint32_t
 	}
 }
 
-void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot,
-			       uint64_t seq)
+struct weir_rows *weir_worker_rows(struct weir_worker *w, uint32_t stage)
 {
 	struct weir_worker_state *st = w->st;
-	const struct weir_plan *pl = w->cf.plan;
-	const struct weir_plan_stage *ps = &pl->stages[stage];
 	if (st->rows_ready && st->rows_stage != stage) {
 		weir_rows_fini(&st->rows);
 		st->rows_ready = false;
 	}
 	if (!st->rows_ready) {
-		weir_rows_init(&st->rows, &ps->def);
+		weir_rows_init(&st->rows, &w->cf.plan->stages[stage].def);
 		st->rows_ready = true;
 		st->rows_stage = stage;
 	}
-	while (weir_slot_changes(w->slots[stage][slot], &st->rows)) {
-		st->now->agg_errors += st->rows.agg_errors;
-		weir_worker_put_rows(w, b, stage, slot, seq, &st->rows, true);
+	return &st->rows;
+}
+
+void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot,
+			       uint64_t seq)
+{
+	struct weir_rows *rows = weir_worker_rows(w, stage);
+	while (weir_slot_changes(w->slots[stage][slot], rows)) {
+		w->st->now->agg_errors += rows->agg_errors;
+		weir_worker_put_rows(w, b, stage, slot, seq, rows, true);
 	}
 }
 
@@ -787,6 +793,8 @@ void weir_worker_apply_rows(struct weir_worker *w, struct weir_bundle *b, const 
 	const struct weir_state_def *def = &w->cf.plan->stages[stage].def;
 	/* Of numbered rows the newest of an order point counts, in whatever order slots are heard. */
 	bool each = def->changes && !w->cf.emit_coalesce && !def->numbered && !st->has_stage_branch[stage];
+	bool kept = st->doubt && weir_doubt_keeps(w, stage);
+	each |= kept;
 	for (uint32_t i = 0, n; i < count; i += n) {
 		n = !each ? count : def->retracts && is_replaced(keyed, rows, i, count) ? 2 : 1;
 		weir_state_apply(def, w->slots[stage], keyed, rows + i, n, clock, &st->applied);
@@ -794,7 +802,9 @@ void weir_worker_apply_rows(struct weir_worker *w, struct weir_bundle *b, const 
 		st->now->late_windows += st->applied.late_windows;
 		if (st->applied.late)
 			count_late(w, b, fr, stage);
-		if (each)
+		if (kept)
+			weir_doubt_keep(w, stage, keyed->slot[rows[i]]);
+		else if (each)
 			weir_worker_flush_changes(w, b, stage, keyed->slot[rows[i]], fr->seq);
 	}
 }

@@ -85,6 +85,7 @@ struct weir_worker_state {
 	uint64_t late_count;                    /* orders late records within a slot */
 	bool last_seen;
 	uint32_t bundles_out;
+	struct weir_doubt *doubt; /* doubt.h; NULL: none */
 };
 
 /* point.c: begins, or goes on with, the order point at the head of pending. True if it did anything. */
@@ -121,6 +122,8 @@ void weir_worker_count_errors(struct weir_worker *w, struct weir_bundle *b, cons
  * table, whose entries learn whether they stand in the result. */
 void weir_worker_put_rows(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot, uint64_t seq,
 			  struct weir_rows *rows, bool changes);
+/* Rows to read changes of a stage into; they are the next stage's at the next call. */
+struct weir_rows *weir_worker_rows(struct weir_worker *w, uint32_t stage);
 /* Drains the change list of a slot into result chunks. */
 void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot,
 			       uint64_t seq);

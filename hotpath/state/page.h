@@ -29,7 +29,8 @@ enum weir_entry_flag {
 	WEIR_ENTRY_DIRTY = 8,      /* transient: is in its generation's dirty list */
 	WEIR_ENTRY_CHANGED = 16,   /* transient: is in the slot's change list */
 	WEIR_ENTRY_SWALLOWED = 32, /* a session that became part of another */
-	WEIR_ENTRY_GONE = 64       /* a row deleted, but not yet read by the change list; a buffered one that left */
+	WEIR_ENTRY_GONE = 64,      /* a row deleted, but not yet read by the change list; a buffered one that left */
+	WEIR_ENTRY_TOLD = 128 /* transient: in doubt (slot.h), a delete has been sent for what may have been shown */
 };
 #define WEIR_ENTRY_TRANSIENT (WEIR_ENTRY_DIRTY | WEIR_ENTRY_CHANGED)
 

@@ -62,20 +62,8 @@ static bool is_stale(const struct weir_state_def *def, const struct weir_slot *s
 	return there > c->i64[c->is_const ? 0 : row];
 }
 
-static void rows_delete(const struct weir_state_def *def, struct weir_slot *sl, const struct weir_keyed *in,
-			uint32_t row)
-{
-	struct weir_gen *g = weir_slot_only_gen(sl);
-	uint64_t *free_slot;
-	uint64_t *at = weir_index_find(&g->ix, def, in->hash[row], in->key[row], in->key_bytes[row], &free_slot);
-	if (at == NULL)
-		return;
-	struct weir_entry *e = weir_index_entry(*at);
-	e->flags |= WEIR_ENTRY_GONE;
-	note_row(sl, g, e, in->time[row]);
-}
-
-static void rows_put(const struct weir_state_def *def, struct weir_slot *sl, const struct weir_keyed *in, uint32_t row)
+static struct weir_entry *rows_put(const struct weir_state_def *def, struct weir_slot *sl, const struct weir_keyed *in,
+				   uint32_t row)
 {
 	struct weir_gen *g = weir_slot_only_gen(sl);
 	uint8_t small[1024], *packed = small;
@@ -91,6 +79,24 @@ static void rows_put(const struct weir_state_def *def, struct weir_slot *sl, con
 	weir_table_set(g, def, e, packed, (uint32_t)bytes);
 	note_row(sl, g, e, in->time[row]);
 	weir_buf_fini(&large);
+	return e;
+}
+
+static void rows_delete(const struct weir_state_def *def, struct weir_slot *sl, const struct weir_keyed *in,
+			uint32_t row)
+{
+	struct weir_gen *g = weir_slot_only_gen(sl);
+	uint64_t *free_slot;
+	uint64_t *at = weir_index_find(&g->ix, def, in->hash[row], in->key[row], in->key_bytes[row], &free_slot);
+	if (at == NULL) {
+		/* What feeds a numbered state may have shown the key in another order of its slots' rows. */
+		if (sl->in_doubt && def->numbered)
+			rows_put(def, sl, in, row)->flags |= WEIR_ENTRY_GONE;
+		return;
+	}
+	struct weir_entry *e = weir_index_entry(*at);
+	e->flags |= WEIR_ENTRY_GONE;
+	note_row(sl, g, e, in->time[row]);
 }
 
 void weir_rows_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
@@ -108,7 +114,7 @@ void weir_rows_apply(const struct weir_state_def *def, struct weir_slot *const *
 		if (in->deletes != NULL && in->deletes[row])
 			rows_delete(def, sl, in, row);
 		else
-			rows_put(def, sl, in, row);
+			(void)rows_put(def, sl, in, row);
 	}
 	out->applied = count;
 }

@@ -296,6 +296,11 @@ static void session_match(const struct weir_slot *sl, struct weir_session *head,
 	}
 }
 
+static bool may_stand(const struct weir_slot *sl, const struct weir_session *s)
+{
+	return (s->e.flags & WEIR_ENTRY_EMITTED) != 0 || sl->in_doubt;
+}
+
 /* s takes in ts and, if not NULL, the session `early` just before it. Returns where the session now stands. */
 static struct weir_session *session_extend(struct sweep *sw, struct weir_slot *sl, struct weir_session *s,
 					   struct weir_session *early, int64_t ts)
@@ -307,8 +312,8 @@ static struct weir_session *session_extend(struct sweep *sw, struct weir_slot *s
 		start = weir_min_i64(start, early->start);
 	if (start == s->start && last == s->last && early == NULL)
 		return s;
-	bool shown = def->changes && (s->e.flags & WEIR_ENTRY_EMITTED) != 0;
-	bool early_shown = def->changes && early != NULL && (early->e.flags & WEIR_ENTRY_EMITTED) != 0;
+	bool shown = def->changes && may_stand(sl, s);
+	bool early_shown = def->changes && early != NULL && may_stand(sl, early);
 	if (early != NULL || shown)
 		sweep_flush(sw); /* lanes may point at entries that go */
 	/* Deletes first, older session first. What a merge makes, and what goes on under other bounds after it was

@@ -308,7 +308,7 @@ static bool change_put(struct weir_slot *sl, const struct weir_change *c, struct
 	if (!c->is_delete && (e->flags & WEIR_ENTRY_SWALLOWED) != 0)
 		return false;
 	bool gone = c->is_delete || (e->flags & WEIR_ENTRY_GONE) != 0;
-	if (gone && !c->is_delete && (e->flags & WEIR_ENTRY_EMITTED) == 0)
+	if (gone && !c->is_delete && (e->flags & WEIR_ENTRY_EMITTED) == 0 && !sl->in_doubt)
 		return false;
 	if (def->kind == WEIR_STATE_SESSION) {
 		const struct weir_session *s = (const struct weir_session *)(void *)e;
@@ -362,6 +362,20 @@ void weir_slot_set_emitted(struct weir_slot *sl, void *entry, bool emitted)
 		return;
 	e->flags = (uint8_t)(e->flags ^ WEIR_ENTRY_EMITTED);
 	weir_gen_mark(sl->pages.page[weir_entry_page_no(e)].gen, e);
+}
+
+bool weir_slot_in_doubt(const struct weir_slot *sl)
+{
+	return sl->in_doubt;
+}
+
+bool weir_slot_may_stand(void *entry)
+{
+	struct weir_entry *e = entry;
+	if (e == NULL || (e->flags & WEIR_ENTRY_TOLD) != 0)
+		return false;
+	e->flags |= WEIR_ENTRY_TOLD;
+	return true;
 }
 
 uint64_t weir_slot_dirty_bytes(const struct weir_slot *sl)

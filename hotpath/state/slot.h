@@ -90,6 +90,9 @@ struct weir_join_reach {
 struct weir_slot {
 	const struct weir_state_def *def;
 	uint32_t number;
+	/* Rows that are not EMITTED may stand in the result all the same: what is applied now may have been applied,
+	 * and shown, before a crash that no commit came before (run/doubt.h). What goes is deleted, shown or not. */
+	bool in_doubt;
 	struct weir_blocks blocks;
 	struct weir_pages pages;
 	uint64_t records; /* rows that entered the slot: the order FIRST and LAST go by */

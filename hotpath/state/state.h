@@ -214,6 +214,10 @@ void weir_closed_release(struct weir_slot *sl, struct weir_closed *cl);
 uint32_t weir_slot_changes(struct weir_slot *sl, struct weir_rows *out);
 /* Records whether the row now stands in the result (HAVING decides); the bit is persistent. */
 void weir_slot_set_emitted(struct weir_slot *sl, void *entry, bool emitted);
+/* Whether rows that are not EMITTED may stand in the result all the same: hotpath/run/doubt.h. Then weir_slot_changes
+ * deletes whatever goes, and weir_slot_may_stand says, once of each entry (NULL: no), that its row is to be deleted. */
+bool weir_slot_in_doubt(const struct weir_slot *sl);
+bool weir_slot_may_stand(void *entry);
 
 /* At an order point, behind all that the slot had to say: drops what is older than the state's TTL. */
 void weir_slot_expire(struct weir_slot *sl, int64_t task_time);

@@ -330,6 +330,7 @@ static enum weir_err open_topic(struct log *lg, struct log_topic *t, const struc
 	if (err == WEIR_OK && spec->partitions_fixed && t->partitions != spec->partitions)
 		err = weir_diag_set(dg, WEIR_E_CONF, "topic %s has %u partitions, wanted are %u", t->name,
 				    t->partitions, spec->partitions);
+	lg->base.used |= err == WEIR_OK && !created && t->kind == WEIR_TOPIC_CHANGELOG;
 	return err == WEIR_OK && !created ? check_settings(lg, t, dg) : err;
 }
 
@@ -681,6 +682,7 @@ static enum weir_err log_drop(struct weir_log *base, struct weir_diag **dg)
 	if (lg->failed != WEIR_OK)
 		return failed_before(lg, dg);
 	lg->fenced = false;
+	lg->base.used = true; /* what was sent of the epoch stays */
 	enum weir_err err = WEIR_OK;
 	if (lg->tx != NULL && !weir_txn_abort(lg->tx)) {
 		struct weir_txn_trouble why = {.result = WEIR_TXN_REBUILD, .awaited = true, .text = "it was given up"};
@@ -939,6 +941,7 @@ enum weir_err weir_kafka_log_open(struct weir_log **out, const struct weir_conf 
 		return err;
 	struct log *lg = weir_xcalloc(1, sizeof *lg);
 	lg->base.ops = &log_ops;
+	lg->base.early = spec->guarantee == WEIR_AT_LEAST_ONCE;
 	lg->cf = cf;
 	if (log != NULL)
 		lg->log = *log;
