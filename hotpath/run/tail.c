@@ -79,10 +79,12 @@ static enum weir_err make_encoder(struct weir_encoder **out, struct weir_field *
 		fields[i].type = sk->column_types[columns[i]];
 		fields[i].ordinal = i;
 	}
-	if (weir_format_is_changelog(fo->kind))
-		fields[count++] = (struct weir_field){.name = "op",
-						      .type = {.kind = WEIR_KIND_CHAR, .length = 2, .not_null = true},
-						      .ordinal = count};
+	if (weir_format_is_changelog(fo->kind)) {
+		fields[count] = (struct weir_field){.name = "op",
+						    .type = {.kind = WEIR_KIND_CHAR, .length = 2, .not_null = true},
+						    .ordinal = count};
+		count++;
+	}
 	return weir_encoder_create(out, fo, fields, count, dg);
 }
 
