@@ -123,8 +123,9 @@ static void put_layout(const struct weir_state_def *def, struct weir_buf *out)
 static void fingerprint(const struct weir_snapshot_conf *cf, uint32_t stage, struct weir_buf *out)
 {
 	const struct weir_plan *pl = cf->plan;
+	bool kept = stage < weir_plan_kept_stages(pl);
 	weir_buf_printf(out, "{\"weir\":%d,\"fingerprint\":\"", WEIR_RECORD_VERSION);
-	if (stage < pl->stage_count) {
+	if (kept) {
 		const struct weir_plan_stage *st = &pl->stages[stage];
 		struct weir_buf text = {0};
 		weir_state_def_fingerprint(&st->def, &text);
@@ -140,7 +141,7 @@ static void fingerprint(const struct weir_snapshot_conf *cf, uint32_t stage, str
 		weir_buf_puts(out, "stateless");
 	}
 	weir_buf_printf(out, "\",\"partitions\":%u", cf->changelog_partitions);
-	if (stage < pl->stage_count)
+	if (kept)
 		put_layout(&pl->stages[stage].def, out);
 	weir_buf_puts(out, "}");
 }
@@ -329,7 +330,7 @@ static enum weir_err restore_kept(const struct weir_snapshot_conf *cf, uint32_t 
 {
 	struct pass ps = {.cf = cf, .stage = s, .partition = p, .out = out, .kept = true};
 	struct weir_mem m = {0};
-	ps.stateless = cf->plan->stage_count == 0;
+	ps.stateless = weir_plan_kept_stages(cf->plan) == 0;
 	ps.marker = cf->markers[s * cf->changelog_partitions + p]; /* borrowed */
 	enum weir_err err = apply_marker(&ps, &m, dg);
 	weir_mem_fini(&m);
@@ -349,7 +350,8 @@ static void keep_marker(const struct weir_snapshot_conf *cf, const struct pass *
 static enum weir_err restore_partition(const struct weir_snapshot_conf *cf, const char *app, uint32_t stages,
 				       uint32_t s, uint32_t p, struct weir_restored *out, struct weir_diag **dg)
 {
-	struct pass ps = {.cf = cf, .stage = s, .partition = p, .out = out, .stateless = cf->plan->stage_count == 0};
+	struct pass ps = {
+		.cf = cf, .stage = s, .partition = p, .out = out, .stateless = weir_plan_kept_stages(cf->plan) == 0};
 	struct weir_mem m = {0};
 	uint32_t next_stage = s, next = p;
 	bool more;
@@ -377,7 +379,7 @@ enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app,
 			   struct weir_diag **dg)
 {
 	const struct weir_plan *pl = cf->plan;
-	uint32_t stages = pl->stage_count ? pl->stage_count : 1;
+	uint32_t kept = weir_plan_kept_stages(pl), stages = kept ? kept : 1;
 	enum weir_err err = WEIR_OK;
 	for (uint32_t p = 0; p < pl->partition_count; p++) {
 		out->offset[p] = -1;
@@ -400,7 +402,7 @@ enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app,
 enum weir_err weir_schema_write(const struct weir_snapshot_conf *cf, const struct weir_restored *rs,
 				struct weir_diag **dg)
 {
-	uint32_t stages = cf->plan->stage_count ? cf->plan->stage_count : 1;
+	uint32_t kept = weir_plan_kept_stages(cf->plan), stages = kept ? kept : 1;
 	enum weir_err err = WEIR_OK;
 	struct weir_buf text = {0};
 	uint8_t key[WEIR_RECORD_KEY_BYTES];

@@ -349,7 +349,8 @@ static enum weir_err write_marker(struct weir_snapshot *sn, uint32_t stage, uint
 				 .bytes = sn->point->bytes,
 				 .sum = ps->sum,
 				 .count = ps->count};
-	uint32_t slots = stage < pl->stage_count ? pl->stages[stage].slot_count : 0;
+	bool kept = stage < weir_plan_kept_stages(pl); /* else a marker of offsets and times alone */
+	uint32_t slots = kept ? pl->stages[stage].slot_count : 0;
 	mk.inputs = weir_xcalloc(pl->partition_count + 1, sizeof *mk.inputs);
 	mk.slots = weir_xcalloc(slots + 1, sizeof *mk.slots);
 	for (uint32_t i = 0; i < pl->partition_count; i++) {
@@ -363,7 +364,7 @@ static enum weir_err write_marker(struct weir_snapshot *sn, uint32_t stage, uint
 		const struct weir_bundle *b = sn->bundles[w];
 		for (uint32_t i = 0; i < b->mark_count; i++) {
 			const struct weir_slot_mark *m = &b->marks[i];
-			if (m->stage == stage && m->slot % sn->cf.changelog_partitions == p)
+			if (kept && m->stage == stage && m->slot % sn->cf.changelog_partitions == p)
 				mk.slots[mk.slot_count++] = (struct weir_marker_slot){m->slot, m->task_time,
 										      b->deltas.data + m->at, m->bytes};
 		}
@@ -486,11 +487,12 @@ static enum weir_err commit(struct weir_snapshot *sn, struct weir_diag **dg)
 	merge_times(sn);
 	if (pl->repartition_count)
 		err = write_times(sn, &any, dg);
-	for (uint32_t s = 0; s < (pl->stage_count ? pl->stage_count : 1) && err == WEIR_OK; s++) {
+	uint32_t kept = weir_plan_kept_stages(pl);
+	for (uint32_t s = 0; s < (kept ? kept : 1) && err == WEIR_OK; s++) {
 		memset(ps, 0, parts * sizeof *ps);
 		for (uint32_t p = 0; p < pl->partition_count; p++)
 			ps[sn->cf.inputs[p].changelog_partition].changed |= sn->point->moved[p];
-		if (s < pl->stage_count)
+		if (s < kept)
 			err = write_deltas(sn, s, ps, dg);
 		for (uint32_t p = 0; p < parts && err == WEIR_OK; p++)
 			if (ps[p].changed) {

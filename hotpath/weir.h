@@ -138,9 +138,10 @@ WEIR_API struct weir_stream *weir_map_batch(struct weir_stream *st, const char *
 					    const char *results, void (*run)(struct weir_batch *b, void *ctx),
 					    void *ctx, void (*destroy)(void *ctx));
 /* The stream's columns and behind them the results, once for each row of results that run emits for a record
- * (weir_batch_emit), in that order; a record for which it emits none is gone. Records with equal keys (weir_key_by's
- * first column; without a key the stream's first column) keep their order. `name` is also that of a state, which holds
- * rows no longer than to the next order point. Of a stream, not of a table. */
+ * (weir_batch_emit), in that order; a record for which it emits none is gone. Records of a source's partition keep
+ * their order, behind a state those with equal keys (weir_key_by's first column; without a key the stream's first
+ * column). `name` is also that of a stage, which holds rows no longer than to the next order point: a job of such
+ * stages alone has no changelog. Of a stream, not of a table. */
 WEIR_API struct weir_stream *weir_flat_map_batch(struct weir_stream *st, const char *name, const char *of_columns,
 						 const char *results, void (*run)(struct weir_batch *b, void *ctx),
 						 void *ctx, void (*destroy)(void *ctx));

@@ -402,14 +402,14 @@ static enum weir_err open_outputs(struct weir_core *co, struct weir_diag **dg)
 const char *weir_core_changelog(const struct weir_core *co, uint32_t stage, struct weir_mem *m)
 {
 	return weir_mem_printf(m, "%s-%s-changelog", co->app,
-			       co->plan->stage_count ? co->plan->stages[stage].name : "offsets");
+			       weir_plan_kept_stages(co->plan) ? co->plan->stages[stage].name : "offsets");
 }
 
 /* Changelog topics: one a stage, or one of markers alone. */
 static enum weir_err open_changelogs(struct weir_core *co, struct weir_diag **dg)
 {
 	const struct weir_plan *pl = co->plan;
-	uint32_t stages = pl->stage_count ? pl->stage_count : 1, most = most_partitions(pl), found = most;
+	uint32_t kept = weir_plan_kept_stages(pl), stages = kept ? kept : 1, most = most_partitions(pl), found = most;
 	co->state_topic = weir_xcalloc(stages, sizeof *co->state_topic);
 	enum weir_err err = WEIR_OK;
 	for (uint32_t s = 0; s < stages && co->log && err == WEIR_OK; s++) {
@@ -420,8 +420,8 @@ static enum weir_err open_changelogs(struct weir_core *co, struct weir_diag **dg
 		err = co->log->ops->topic(co->log, &spec, &co->state_topic[s], &found, dg);
 	}
 	/* A source has got more partitions: slots that are not its partitions stay where they are. */
-	for (uint32_t s = 0; s < pl->stage_count && err == WEIR_OK && found != most; s++)
-		if (pl->stages[s].exchange == WEIR_EXCHANGE_DIRECT)
+	for (uint32_t s = 0; s < kept && err == WEIR_OK && found != most; s++)
+		if (pl->stages[s].exchange == WEIR_EXCHANGE_DIRECT && !weir_plan_stage_is_transient(&pl->stages[s]))
 			err = weir_diag_set(
 				dg, WEIR_E_CONF,
 				"state %s is kept by source partition: %u of them, but now there are %u. To "
@@ -462,7 +462,7 @@ static enum weir_err build_workers(struct weir_core *co, struct weir_diag **dg)
 			.outputs = co->outputs,
 			.policies = co->policies,
 			.emit_coalesce = co->settings.emit_coalesce,
-			.no_log = co->log == NULL,
+			.no_log = co->log == NULL || weir_plan_kept_stages(co->plan) == 0,
 			.future_max_ms = co->settings.time_future_max_ms,
 			.input_capacity = core_inputs(co),
 			.fragments = CORE_FRAGMENTS,
@@ -702,7 +702,7 @@ enum weir_err weir_core_begin(struct weir_core *co, struct weir_diag **dg)
 		err = weir_diag_set(dg, WEIR_E_CONF,
 				    "application %s has run here before with states of other names than this query's "
 				    "(%s): its results would come again. To start over: weir reset %s --execute",
-				    co->app, pl->stage_count ? pl->stages[0].name : "none", arguments);
+				    co->app, weir_plan_kept_stages(pl) ? pl->stages[0].name : "none", arguments);
 	free(arguments);
 	if (err == WEIR_OK && co->keep.markers)
 		err = weir_keep_check_group(co, dg);

@@ -79,7 +79,7 @@ static bool follows(const struct weir_core *co)
 	bool local = false;
 	for (uint32_t s = 0; s < co->plan->stage_count; s++)
 		local |= weir_plan_stage_alone(&co->plan->stages[s]);
-	return co->settings.standby_replicas != 0 && co->input && co->plan->stage_count != 0 && !local;
+	return co->settings.standby_replicas != 0 && co->input && weir_plan_kept_stages(co->plan) != 0 && !local;
 }
 
 /* What in reads without a bound. */
@@ -117,7 +117,7 @@ static enum weir_err open_log(void *ctx, const char *home, const char *app, stru
 	}
 	struct weir_kafka_log_spec spec = {.app = app,
 					   .guarantee = co->settings.guarantee,
-					   .stateless = co->plan->stage_count == 0,
+					   .stateless = weir_plan_kept_stages(co->plan) == 0,
 					   .input = co->input,
 					   .fenced = co->fenced,
 					   .standby = co->standby,
@@ -570,7 +570,7 @@ static void say_resumed(const struct weir_core *co)
 	if (co->restored.found)
 		weir_core_log(co, 5, "resuming at epoch %llu, after %llu records",
 			      (unsigned long long)co->restored.epoch, (unsigned long long)co->restored.records);
-	for (uint32_t s = 0; s < co->plan->stage_count && co->restored.found; s++)
+	for (uint32_t s = 0; s < weir_plan_kept_stages(co->plan) && co->restored.found; s++)
 		if (co->restored.schema_missing[s])
 			weir_core_log(co, 4, "state %s is new: it begins with what is read from here on",
 				      co->plan->stages[s].name);

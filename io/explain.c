@@ -253,6 +253,10 @@ static void text_stage(struct explain *ex, const struct weir_plan_stage *st)
 				weir_type_text(&st->def.aggs[i].result_type, type, sizeof type));
 	if (st->def.side_count == 0)
 		weir_buf_puts(out, st->def.agg_count == 0 ? "none\n    " : "\n    ");
+	if (weir_plan_stage_is_transient(st) && weir_plan_kept_stages(ex->pl) == 0) {
+		weir_buf_puts(out, "keeps nothing beyond an order point: no changelog\n");
+		return;
+	}
 	weir_buf_printf(out, "state: %u bytes and the key%s per entry", st->def.head_bytes + st->def.agg_bytes,
 			st->def.side_count != 0 ? " and row" : "");
 	if (st->def.kind == WEIR_STATE_WINDOW && st->def.pane_ms != st->def.size_ms && !st->def.cumulative) {

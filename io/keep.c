@@ -13,7 +13,8 @@
 
 static uint32_t marker_count(const struct weir_core *co)
 {
-	return (co->plan->stage_count ? co->plan->stage_count : 1) * co->changelog_partitions;
+	uint32_t kept = weir_plan_kept_stages(co->plan);
+	return (kept ? kept : 1) * co->changelog_partitions;
 }
 
 void weir_keep_init(struct weir_core *co)

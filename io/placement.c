@@ -39,7 +39,7 @@ static void find_user(const struct weir_plan *pl, uint32_t scan, struct sample *
 		const struct weir_plan_stage *st = &pl->stages[s];
 		const struct weir_plan_scan *other = NULL;
 		bool reads = false;
-		if (st->exchange != WEIR_EXCHANGE_DIRECT || st->broadcast)
+		if (st->exchange != WEIR_EXCHANGE_DIRECT || st->broadcast || weir_plan_stage_is_transient(st))
 			continue;
 		for (uint32_t i = 0; i < st->input_count; i++) {
 			const struct weir_plan_branch *br = &pl->branches[st->inputs[i]];

@@ -218,6 +218,10 @@ WEIR_INLINE bool weir_plan_stage_streams(const struct weir_plan_stage *st)
 {
 	return st->def.changes || st->def.kind == WEIR_STATE_JOIN || st->def.kind == WEIR_STATE_OVER;
 }
+/* Whether a stage keeps nothing across an order point: UNNEST, flat_map. Its rows can stay where they are read. */
+bool weir_plan_stage_is_transient(const struct weir_plan_stage *st);
+/* Stages that have a changelog: all of them, or none where none keeps anything. */
+uint32_t weir_plan_kept_stages(const struct weir_plan *pl);
 /* Whether a stage needs all partitions of its sources in one process. */
 WEIR_INLINE bool weir_plan_stage_alone(const struct weir_plan_stage *st)
 {

@@ -2,6 +2,8 @@
  * how partitions are numbered. @thread init */
 #include "hotpath/topology/plan.h"
 
+#include "hotpath/state/over.h"
+
 /* The key expression of a branch that is the source's column of that name, unchanged. */
 static bool key_named(const struct weir_plan_scan *sc, const struct weir_plan_branch *br, uint32_t key_count,
 		      const char *name, uint32_t *out)
@@ -112,6 +114,28 @@ static const struct weir_plan_branch *beside_global(const struct weir_plan *pl, 
 	return any ? first : NULL;
 }
 
+bool weir_plan_stage_is_transient(const struct weir_plan_stage *st)
+{
+	return st->def.kind == WEIR_STATE_OVER && st->def.over->unnest;
+}
+
+uint32_t weir_plan_kept_stages(const struct weir_plan *pl)
+{
+	for (uint32_t s = 0; s < pl->stage_count; s++)
+		if (!weir_plan_stage_is_transient(&pl->stages[s]))
+			return pl->stage_count;
+	return pl->repartition_count != 0 ? pl->stage_count : 0;
+}
+
+/* Whether its rows can pass where they are read: it looks at one at a time. */
+static bool passes_through(const struct weir_plan *pl, const struct weir_plan_stage *st)
+{
+	bool scans = weir_plan_stage_is_transient(st);
+	for (uint32_t i = 0; i < st->input_count; i++)
+		scans = scans && pl->branches[st->inputs[i]].from == WEIR_FROM_SCAN;
+	return scans;
+}
+
 bool weir_plan_source_key(const struct weir_plan *pl, const struct weir_plan_branch *br, uint32_t key_count,
 			  struct weir_plan_source_key *out)
 {
@@ -126,7 +150,7 @@ bool weir_plan_source_key(const struct weir_plan *pl, const struct weir_plan_bra
 bool weir_plan_keyed_alike(const struct weir_plan *pl, const struct weir_plan_stage *st, const char **why)
 {
 	uint32_t first[64], first_count = 0;
-	if (behind_topic(pl, st) || beside_global(pl, st) != NULL)
+	if (behind_topic(pl, st) || beside_global(pl, st) != NULL || passes_through(pl, st))
 		return true;
 	if (st->def.shared) {
 		*why = "sessions span keys";
@@ -191,7 +215,9 @@ static void bind_exchange(struct weir_plan *pl, struct weir_plan_stage *st)
 		st->exchange_why = "rows stay where they are: each slot has the whole global table";
 		return;
 	}
-	st->exchange_why = behind_topic(pl, st) ? "behind a repartition topic" : "grouped by the source's own key";
+	st->exchange_why = behind_topic(pl, st)     ? "behind a repartition topic"
+			   : passes_through(pl, st) ? "rows pass through where they are read"
+						    : "grouped by the source's own key";
 }
 
 static void bind_repartitions(struct weir_plan *pl)

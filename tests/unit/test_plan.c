@@ -66,6 +66,29 @@ static void test_direct_only_when_the_sources_key_is_grouped_by(void **state)
 	weir_topology_destroy(tp);
 }
 
+/* Rows of UNNEST pass where they are read, whatever its key; and with no other stage nothing is kept. */
+static void test_unnest_keeps_nothing(void **state)
+{
+	(void)state;
+	for (int grouped_too = 0; grouped_too < 2; grouped_too++) {
+		uint32_t partitions[] = {6};
+		struct weir_topology *tp = weir_topology_create();
+		struct weir_stream *st =
+			weir_source(tp, "s", "k STRING, a ARRAY<STRING>, ts TIMESTAMP_LTZ(3)", UNKEYED);
+		st = weir_unnest(weir_event_time(st, "ts", 0), "u", "a", "e", 0);
+		if (grouped_too)
+			st = weir_aggregate(weir_tumble(weir_key_by(st, "e"), 10), "w", "e AS k, COUNT(*) AS n");
+		(void)weir_sink(st, "out", SINK);
+		struct weir_plan *pl = plan(tp, partitions);
+		assert_int_equal(pl->stages[0].exchange, WEIR_EXCHANGE_DIRECT);
+		assert_int_equal(pl->stages[0].slot_count, 6);
+		assert_true(weir_plan_stage_is_transient(&pl->stages[0]));
+		assert_false(weir_plan_stage_alone(&pl->stages[0]));
+		assert_int_equal(weir_plan_kept_stages(pl), grouped_too ? 2 : 0);
+		weir_topology_destroy(tp);
+	}
+}
+
 static enum weir_plan_growth growth_of(struct weir_stream *st, struct weir_topology *tp, int64_t ttl)
 {
 	struct weir_plan_settings ps = {.emit_coalesce = true, .app = "app", .state_ttl_ms = ttl};
@@ -250,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_direct_only_when_the_sources_key_is_grouped_by),
 		cmocka_unit_test(test_several_topics_are_not_direct),
 		cmocka_unit_test(test_what_bounds_a_state),
+		cmocka_unit_test(test_unnest_keeps_nothing),
 		cmocka_unit_test(test_a_changed_key_is_not_the_sources),
 		cmocka_unit_test(test_two_sources_are_direct_with_equal_partitions_only),
 		cmocka_unit_test(test_one_scan_feeds_every_sink_and_reads_what_they_need),
