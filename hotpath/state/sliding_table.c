@@ -277,6 +277,8 @@ static void survey(struct arrival *a)
 			continue;
 		}
 		if (end < a->time) {
+			if (end < a->time - def->size_ms)
+				return; /* nothing of it concerns this record, not even which was the one before */
 			a->before = s;
 			a->previous = s->last;
 			a->has_previous = true;

@@ -357,7 +357,8 @@ static void twin_sliding_row(struct twin *tw, const struct weir_state_def *def, 
 	}
 	uint32_t *of_key = weir_xmalloc((tw->win_count + 1) * sizeof *of_key), n = 0, entered = 0;
 	for (uint32_t i = 0; i < tw->win_count; i++)
-		if (tw->wins[i].slot == r.slot && tw->wins[i].key == r.key && tw->wins[i].time + 1 + d >= closed)
+		if (tw->wins[i].slot == r.slot && tw->wins[i].key == r.key && tw->wins[i].time + 1 + d >= closed &&
+		    tw->wins[i].start >= ts - 2 * d)
 			of_key[n++] = i;
 	sort_twin = tw;
 	qsort(of_key, n, sizeof *of_key, by_start_down);

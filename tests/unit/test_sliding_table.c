@@ -100,6 +100,24 @@ static void test_ends_are_inclusive(void **state)
 	rig_fini(&rg);
 }
 
+/* The record before may be known from the left window alone, when its own was closed: no window of long ago hides it.
+ */
+static void test_windows_of_long_ago_do_not_matter(void **state)
+{
+	(void)state;
+	struct rig rg;
+	struct weir_state_def def = sliding(2, 0, false);
+	rig_init(&rg, &def, "COUNT(*)", 1);
+	rig_put(&rg, 1, 28, 0); /* [26,28] */
+	rig_put(&rg, 2, 30, 0);
+	rig_put(&rg, 1, 29, 0); /* [29,31]; [27,29] is closed */
+	rig_put(&rg, 1, 31, 0); /* enters [29,31], and makes [30,32] */
+	rig_close(&rg, 0, true);
+	assert_string_equal(rig_text(&rg),
+			    "+I k1 [26,28) 1 @28\n+I k2 [28,30) 1 @30\n+I k1 [29,31) 2 @31\n+I k1 [30,32) 1 @32\n");
+	rig_fini(&rg);
+}
+
 static void test_changes_give_each_window_once_a_point(void **state)
 {
 	(void)state;
@@ -205,6 +223,7 @@ int main(void)
 		cmocka_unit_test(test_order_within_the_grace_does_not_matter),
 		cmocka_unit_test(test_early_records_share_a_window),
 		cmocka_unit_test(test_ends_are_inclusive),
+		cmocka_unit_test(test_windows_of_long_ago_do_not_matter),
 		cmocka_unit_test(test_changes_give_each_window_once_a_point),
 		cmocka_unit_test(test_blobs_and_memory),
 		cmocka_unit_test(test_against_the_definition),

@@ -16,10 +16,19 @@ public final class Weir {
 
 	private Weir() {}
 
+	/** A program of the tests, built beside weir. */
+	public static File program(String name) {
+		return new File(new File(BIN).getAbsoluteFile().getParentFile(), "tests/" + name);
+	}
+
 	/** Runs weir in folder, stdout and stderr by way of files there. Five minutes at most: the machine may be busy. */
 	public static Result run(Path folder, String... arguments) throws Exception {
-		List<String> command = new ArrayList<>(List.of(new File(BIN).getAbsolutePath()));
-		command.addAll(List.of(arguments));
+		return run(new File(BIN), folder, List.of(arguments));
+	}
+
+	public static Result run(File program, Path folder, List<String> arguments) throws Exception {
+		List<String> command = new ArrayList<>(List.of(program.getAbsolutePath()));
+		command.addAll(arguments);
 		Path out = folder.resolve("stdout"), err = folder.resolve("stderr");
 		Process p = new ProcessBuilder(command).directory(folder.toFile()).redirectOutput(out.toFile())
 			.redirectError(err.toFile()).redirectInput(new File("/dev/null")).start();

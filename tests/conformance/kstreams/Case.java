@@ -72,7 +72,13 @@ abstract class Case {
 		this.rnd = rnd;
 	}
 
+	/** The job, or as a comment what runs instead of it. */
 	abstract String sql();
+
+	/** Of a job that SQL has no form for: a program of the tests and its arguments, properties aside. */
+	List<String> program() {
+		return null;
+	}
 
 	abstract void build(StreamsBuilder b);
 
@@ -83,8 +89,17 @@ abstract class Case {
 	/** Differences that are meant: both lists may be rewritten before they are compared. */
 	void normalise(List<Row> rows, boolean weir) {}
 
-	/** Records of input in the first of the two runs. */
-	int cut = -1;
+	/** Records of input up to the end of each run, all in the last one; empty: not chosen yet. */
+	final List<Integer> runs = new ArrayList<>();
+
+	/** Ends of runs within count records, in order; the last is count. */
+	int[] cuts(int count, int runs) {
+		int[] out = new int[runs];
+		for (int i = 0; i < runs; i++)
+			out[i] = i == runs - 1 || chance(20) ? count : rnd.nextInt(count + 1);
+		java.util.Arrays.sort(out);
+		return out;
+	}
 
 	/** The most records of a stored batch. */
 	int batchRecords() {

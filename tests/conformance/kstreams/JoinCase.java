@@ -116,15 +116,16 @@ final class JoinCase extends Case {
 		long start = chance(50) ? 0 : 1767225600000L, disorder = chance(30) ? 0 : rnd.nextInt(12);
 		List<In> l = topic(left, unit, start, 1 + rnd.nextInt(40), keys, disorder);
 		List<In> r = topic(right, unit, start, 1 + rnd.nextInt(40), keys, disorder);
-		int cutLeft = rnd.nextInt(l.size() + 1), cutRight = chance(30) ? (cutLeft = l.size()) * 0 + r.size() : rnd.nextInt(r.size() + 1);
-		if (!table()) {
+		int n = 1 + rnd.nextInt(4);
+		int[] lefts = cuts(l.size(), n), rights = cuts(r.size(), n);
+		if (!table()) { /* both in the last run */
 			close(l, start + unit * 100000);
 			close(r, start + unit * 100000);
+			lefts[n - 1] = l.size();
+			rights[n - 1] = r.size();
 		}
-		bound(l, r, cutLeft, cutRight);
-		merge(l.subList(0, cutLeft), r.subList(0, cutRight));
-		cut = input.size();
-		merge(l.subList(cutLeft, l.size()), r.subList(cutRight, r.size()));
+		bound(l, r, lefts, rights);
+		merge(l, r, lefts, rights);
 		for (int i = 0; i < input.size(); i++) {
 			input.get(i).seq = i;
 			input.get(i).v = (long) i;
@@ -141,7 +142,7 @@ final class JoinCase extends Case {
 	}
 
 	/** How far behind the newest of both topics a record may be: see the README. Records beyond it are moved, in weir's order. */
-	private void bound(List<In> l, List<In> r, int cutLeft, int cutRight) {
+	private void bound(List<In> l, List<In> r, int[] lefts, int[] rights) {
 		if (table())
 			return;
 		long most = Math.min(before, after) + grace - 1;
@@ -151,9 +152,7 @@ final class JoinCase extends Case {
 			most = 0;
 		boolean moved = true;
 		while (moved) {
-			input.clear();
-			merge(l.subList(0, cutLeft), r.subList(0, cutRight));
-			merge(l.subList(cutLeft, l.size()), r.subList(cutRight, r.size()));
+			merge(l, r, lefts, rights);
 			long lead = Long.MIN_VALUE;
 			moved = false;
 			for (In x : input) {
@@ -165,7 +164,16 @@ final class JoinCase extends Case {
 				lead = Math.max(lead, x.ts);
 			}
 		}
+	}
+
+	/** The input in weir's order, run after run. */
+	private void merge(List<In> l, List<In> r, int[] lefts, int[] rights) {
 		input.clear();
+		runs.clear();
+		for (int i = 0; i < lefts.length; i++) {
+			merge(l.subList(i == 0 ? 0 : lefts[i - 1], lefts[i]), r.subList(i == 0 ? 0 : rights[i - 1], rights[i]));
+			runs.add(input.size());
+		}
 	}
 
 	/** Single records: the one with the smaller time first. Else the topic's time counts, a record out of order comes right after

@@ -1,7 +1,8 @@
-/* Judge.java: random jobs through weir (runs over recorded topics, cut in two at a random record) and through Kafka Streams'
+/* Judge.java: random jobs through weir (up to four runs over recorded topics that grow by random numbers of records) and through Kafka Streams'
  * TopologyTestDriver; the rows of each key must be the same in the same order. One JVM for all cases.
  *   Judge [--cases N] [--seed N] [--case K] [--jobs N] [--kind windows|joins] [--keep]
  * Case K of seed N is the same wherever it runs. Exit: 0 no difference, 1 differences, 2 usage. */
+import java.io.File;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -134,10 +135,10 @@ public final class Judge {
 		Files.writeString(folder.resolve("job.sql"), c.sql());
 		Files.write(folder.resolve("input.txt"), c.input.stream().map(Object::toString).toList());
 		List<Case.Row> want = streams(c, folder);
-		if (c.cut < 0)
-			c.cut = c.rnd.nextInt(3) == 0 ? c.input.size() : c.rnd.nextInt(c.input.size() + 1);
-		int cut = c.cut;
-		String error = weir(c, folder, cut);
+		if (c.runs.isEmpty())
+			for (int end : c.cuts(c.input.size(), 1 + c.rnd.nextInt(4)))
+				c.runs.add(end);
+		String error = weir(c, folder);
 		String text = error;
 		if (error == null) {
 			List<Case.Row> got = new ArrayList<>();
@@ -148,7 +149,7 @@ public final class Judge {
 			text = compare(want, got, c.fewer());
 		}
 		if (text != null)
-			return c.name + ", cut at " + cut + ", in " + folder + "\n" + c.sql() + text;
+			return c.name + ", runs end at " + c.runs + ", in " + folder + "\n" + c.sql() + text;
 		if (!keep)
 			delete(folder);
 		return null;
@@ -186,17 +187,24 @@ public final class Judge {
 		return rows;
 	}
 
-	/** Two runs, the first over the first cut records of the input. Null, or what went wrong. */
-	static String weir(Case c, Path folder, int cut) throws Exception {
+	/** All runs, each over more of the input. Null, or what went wrong. */
+	static String weir(Case c, Path folder) throws Exception {
 		Path in = folder.resolve("in");
 		Map<String, List<Recorded.Rec>> topics = new TreeMap<>();
 		for (Case.In r : c.input)
 			topics.computeIfAbsent(r.topic, t -> new ArrayList<>());
 		Map<String, Integer> written = new TreeMap<>();
-		String[] command = {"run", "job.sql", "-q", "-X", "end.of.input=keep", "-X", "emit.coalesce=false", "-X",
-			"order.point.records=" + (c.orderPointRecords() != 0 ? c.orderPointRecords() : c.chance(50) ? 65536 : 1 + c.rnd.nextInt(9)), "-X", "slots=" + c.pick(List.of(1, 3, 64)), "-X",
-			"commit.interval.records=" + (c.chance(50) ? 0 : 1 + c.rnd.nextInt(9)), "--workers", "" + (1 + c.rnd.nextInt(2))};
-		for (int from = 0, to = cut; ; from = to, to = c.input.size()) {
+		List<String> properties = new ArrayList<>(List.of("end.of.input=keep", "emit.coalesce=false",
+			"order.point.records=" + (c.orderPointRecords() != 0 ? c.orderPointRecords() : c.chance(50) ? 65536 : 1 + c.rnd.nextInt(9)), "slots=" + c.pick(List.of(1, 3, 64)),
+			"commit.interval.records=" + (c.chance(50) ? 0 : 1 + c.rnd.nextInt(9)), "workers=" + (1 + c.rnd.nextInt(2))));
+		List<String> program = c.program(), command = new ArrayList<>(program == null ? List.of("run", "job.sql", "-q") : program.subList(1, program.size()));
+		for (String p : properties) {
+			if (program == null)
+				command.add("-X");
+			command.add(p);
+		}
+		int from = 0;
+		for (int to : c.runs) {
 			topics.values().forEach(List::clear);
 			for (Case.In r : c.input.subList(from, to))
 				topics.get(r.topic).add(new Recorded.Rec(r.key(), r.value(c.timeColumn()), r.ts));
@@ -204,12 +212,12 @@ public final class Judge {
 				Recorded.append(in, t.getKey(), written.getOrDefault(t.getKey(), 0), t.getValue(), c.batchRecords(), c.rnd);
 				written.merge(t.getKey(), t.getValue().size(), Integer::sum);
 			}
-			Weir.Result r = Weir.run(folder, command);
+			Weir.Result r = Weir.run(program == null ? new File(Weir.BIN) : Weir.program(program.get(0)), folder, command);
 			if (r.code() != 0)
 				return "weir ended with " + r.code() + ": " + r.err();
-			if (to == c.input.size())
-				return null;
+			from = to;
 		}
+		return null;
 	}
 
 	static String compare(List<Case.Row> want, List<Case.Row> got, boolean fewer) {

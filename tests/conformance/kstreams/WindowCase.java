@@ -1,4 +1,4 @@
-/* WindowCase.java: one aggregation of a stream: tumbling, hopping, session windows or none, all ways to emit. Kafka Streams
+/* WindowCase.java: one aggregation of a stream: tumbling, hopping, session, sliding windows or none, all ways to emit. Kafka Streams
  * only moves the numbers of records about and so judges which records a row holds and when it comes; what the aggregates of
  * these records are is computed here, one record after another. */
 import com.fasterxml.jackson.core.JsonParser;
@@ -33,6 +33,7 @@ import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.kstream.SessionWindows;
+import org.apache.kafka.streams.kstream.SlidingWindows;
 import org.apache.kafka.streams.kstream.Suppressed;
 import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.kstream.Windowed;
@@ -42,7 +43,7 @@ import org.apache.kafka.streams.state.WindowStore;
 
 final class WindowCase extends Case {
 	/** TABLE: no windows. RETRACT: an aggregate over a table. */
-	enum Kind { TUMBLE, HOP, SESSION, TABLE, RETRACT }
+	enum Kind { TUMBLE, HOP, SESSION, SLIDING, TABLE, RETRACT }
 
 	enum Emit { CHANGES, SUPPRESS, ON_CLOSE }
 
@@ -62,14 +63,15 @@ final class WindowCase extends Case {
 
 	WindowCase(Random rnd) {
 		super(rnd);
-		kind = pick(List.of(Kind.TUMBLE, Kind.HOP, Kind.HOP, Kind.SESSION, Kind.SESSION, Kind.TABLE, Kind.RETRACT));
+		kind = pick(List.of(Kind.TUMBLE, Kind.HOP, Kind.HOP, Kind.SESSION, Kind.SESSION, Kind.SLIDING, Kind.SLIDING, Kind.TABLE, Kind.RETRACT));
 		emit = plain() ? Emit.CHANGES : pick(List.of(Emit.CHANGES, Emit.CHANGES, Emit.SUPPRESS, Emit.ON_CLOSE));
-		/* Suppress ends a session 1 ms before Kafka Streams itself holds it closed: even times, odd gap + grace. */
-		long unit = kind == Kind.SESSION && emit == Emit.SUPPRESS ? 2 : pick(List.of(1L, 1L, 7L, 1000L));
+		/* Suppress ends sessions and sliding windows 1 ms before Kafka Streams itself holds them closed: even times, odd gap + grace; odd length, odd grace. */
+		boolean early = (kind == Kind.SESSION || kind == Kind.SLIDING) && emit == Emit.SUPPRESS;
+		long unit = early ? 2 : pick(List.of(1L, 1L, 7L, 1000L));
 		long n = 1 + rnd.nextInt(20);
 		size = unit == 2 ? 2 * n + 1 : n * unit;
 		advance = kind == Kind.HOP ? 1 + Math.max(size / 40, rnd.nextLong(size)) % size : size;
-		grace = chance(30) ? 0 : unit * rnd.nextInt(1 + (int) n * 2);
+		grace = (chance(30) ? 0 : unit * rnd.nextInt(1 + (int) n * 2)) + (early && kind == Kind.SLIDING ? 1 : 0);
 		timeColumn = chance(50);
 		byColumn = kind == Kind.RETRACT || chance(50);
 		having = chance(25) ? (long) rnd.nextInt(3) : null;
@@ -142,14 +144,14 @@ final class WindowCase extends Case {
 	/** Records whose time goes up and down; those that Kafka Streams never shows to its windows do not lead. */
 	private void fill(long unit) {
 		int count = 1 + rnd.nextInt(60), keys = 1 + rnd.nextInt(4);
-		long disorder = chance(25) ? 0 : 1 + rnd.nextInt(5), time = chance(50) ? 0 : 1767225600000L, step = 1 + rnd.nextInt(6);
+		long disorder = chance(25) ? 0 : 1 + rnd.nextInt(5), time = chance(50) && !(kind == Kind.SLIDING && emit == Emit.SUPPRESS) ? 0 : 1767225600000L, step = 1 + rnd.nextInt(6);
 		long lead = Long.MIN_VALUE, start = time;
 		for (int i = 0; i < count; i++) {
 			In r = new In();
 			r.topic = "events";
 			r.seq = i;
 			r.k = chance(6) ? null : chance(4) ? "" : "" + (char) ('a' + rnd.nextInt(keys));
-			r.row = !chance(6);
+			r.row = !chance(6) || kind == Kind.SLIDING;
 			if (r.row) {
 				r.g = chance(6) ? null : "g" + rnd.nextInt(keys);
 				r.v = chance(12) ? null : (long) rnd.nextInt(21) - 8;
@@ -187,7 +189,21 @@ final class WindowCase extends Case {
 	}
 
 	@Override
+	List<String> program() {
+		if (kind != Kind.SLIDING)
+			return null;
+		StringBuilder columns = new StringBuilder();
+		for (int i = 0; i < aggs.size(); i++)
+			columns.append(i == 0 ? "" : ", ").append(aggs.get(i).sql).append(" AS a").append(i);
+		String by = byColumn ? "g" : "k";
+		return List.of("recorded_sliding", "" + size, "" + grace, timeColumn ? "ts" : "record", by, emit == Emit.CHANGES ? "changes" : "final", columns.toString(),
+			by + " IS NOT NULL" + (where == null ? "" : " AND (" + where.sql + ")"), having == null ? "" : "a0 > " + having);
+	}
+
+	@Override
 	String sql() {
+		if (kind == Kind.SLIDING)
+			return "-- " + program() + "\n";
 		StringBuilder q = new StringBuilder("CREATE TABLE events (k STRING, g STRING, v BIGINT, d DECIMAL(8, 2), x DOUBLE, s STRING,\n  ");
 		q.append(timeColumn ? "ts BIGINT, at AS TO_TIMESTAMP_LTZ(ts, 3)" : "at TIMESTAMP(3) METADATA FROM 'timestamp' VIRTUAL");
 		if (!plain())
@@ -214,7 +230,7 @@ final class WindowCase extends Case {
 		case TUMBLE -> q.append("TABLE(TUMBLE(TABLE events, DESCRIPTOR(at), " + seconds(size) + "))");
 		case HOP -> q.append("TABLE(HOP(TABLE events, DESCRIPTOR(at), " + seconds(advance) + ", " + seconds(size) + "))");
 		case SESSION -> q.append("TABLE(SESSION(TABLE events PARTITION BY " + by + ", DESCRIPTOR(at), " + seconds(size) + "))");
-		case TABLE, RETRACT -> q.append("events");
+		default -> q.append("events");
 		}
 		q.append("\n  WHERE ").append(by).append(" IS NOT NULL");
 		if (where != null)
@@ -261,7 +277,8 @@ final class WindowCase extends Case {
 			: s.groupByKey(Grouped.with(Serdes.String(), Serdes.String()));
 		Aggregator<String, String, String> add = (k, v, a) -> a.isEmpty() ? "" + current : a + "," + current;
 		/* On close, Kafka Streams loses windows that are older than the store's retention when time jumps over them. */
-		Duration retention = Duration.ofMillis(emit == Emit.ON_CLOSE ? 100L * 86_400_000 : kind == Kind.SESSION ? size + grace + 1 : size + grace);
+		Duration retention = Duration.ofMillis(emit == Emit.ON_CLOSE ? 100L * 86_400_000
+			: kind == Kind.SLIDING ? 2 * size + grace + 1 : kind == Kind.SESSION ? size + grace + 1 : size + grace);
 		if (kind == Kind.TABLE) {
 			KTable<String, String> t = g.aggregate(() -> "", add, Materialized.with(Serdes.String(), Serdes.String()));
 			if (having != null)
@@ -277,6 +294,10 @@ final class WindowCase extends Case {
 				.emitStrategy(strategy).aggregate(() -> "", add, (k, a, c) -> a.isEmpty() ? c : c.isEmpty() ? a : a + "," + c,
 					Materialized.<String, String, SessionStore<Bytes, byte[]>>with(Serdes.String(), Serdes.String()).withRetention(retention));
 			key = WindowedSerdes.sessionWindowedSerdeFrom(String.class);
+		} else if (kind == Kind.SLIDING) {
+			t = g.windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(Duration.ofMillis(size), Duration.ofMillis(grace))).emitStrategy(strategy)
+				.aggregate(() -> "", add, Materialized.<String, String, WindowStore<Bytes, byte[]>>with(Serdes.String(), Serdes.String()).withRetention(retention));
+			key = WindowedSerdes.timeWindowedSerdeFrom(String.class, size);
 		} else {
 			t = g.windowedBy(TimeWindows.ofSizeAndGrace(Duration.ofMillis(size), Duration.ofMillis(grace)).advanceBy(Duration.ofMillis(advance)))
 				.emitStrategy(strategy).aggregate(() -> "", add,
@@ -302,16 +323,19 @@ final class WindowCase extends Case {
 			w = "[" + b.getLong() + "," + last + "]";
 		} else if (!plain()) {
 			long start = b.getLong();
-			w = "[" + start + "," + (start + size) + ")";
+			w = "[" + start + "," + (start + size) + (kind == Kind.SLIDING ? "]" : ")");
 		}
 		String time = emit == Emit.CHANGES && kind != Kind.RETRACT ? " @" + timestamp : "", entry = "'" + k + "'" + w;
-		return new Row(k, entry, entry + time + " " + (value == null ? "deleted" : value), time, value == null, passes);
+		/* The order of the windows that one record enters is nobody's promise. */
+		return new Row(kind == Kind.SLIDING ? entry : k, entry, entry + time + " " + (value == null ? "deleted" : value), time, value == null, passes);
 	}
 
 	/** Kafka Streams takes a session back even when it comes again with the same bounds at once. HAVING of sessions: a row
 	 * that stops passing is deleted, one that did not pass never comes. */
 	@Override
 	void normalise(List<Row> rows, boolean weir) {
+		if (kind == Kind.SLIDING && !weir)
+			once(rows);
 		if ((kind != Kind.SESSION && kind != Kind.RETRACT) || weir)
 			return;
 		for (int i = 0; i < rows.size(); i++) {
@@ -334,6 +358,19 @@ final class WindowCase extends Case {
 		}
 		rows.clear();
 		rows.addAll(out);
+	}
+
+	/** A window that is both the right one of the record before and the record's own comes twice, with HAVING as a delete of what never came. */
+	private void once(List<Row> rows) {
+		Set<String> there = new HashSet<>();
+		for (int i = 0; i < rows.size(); i++) {
+			Row r = rows.get(i);
+			boolean again = i > 0 && from.get(i).equals(from.get(i - 1)) && rows.get(i - 1).entry().equals(r.entry());
+			if (again || (r.deleted() ? !there.remove(r.entry()) : there.add(r.entry()) && false)) {
+				rows.remove(i);
+				from.remove(i--);
+			}
+		}
 	}
 
 	private static String canonical(Object o) {
@@ -359,8 +396,12 @@ final class WindowCase extends Case {
 		.enable(com.fasterxml.jackson.databind.DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
 		.setNodeFactory(com.fasterxml.jackson.databind.node.JsonNodeFactory.withExactBigDecimals(true));
 
+	/** The record that each row of Kafka Streams came from. */
+	private final List<Integer> from = new ArrayList<>();
+
 	@Override
 	Row streamsRow(byte[] key, String value, long timestamp) {
+		from.add(current);
 		if (value == null)
 			return row(key, null, timestamp, false);
 		List<In> l = records(value);
