@@ -286,6 +286,29 @@ struct weir_node *weir_build_filter(struct weir_topology *tp, struct weir_node *
 	return n;
 }
 
+bool weir_node_same_column(const struct weir_node *n, uint32_t a, uint32_t b)
+{
+	while (a != b && (n->kind == WEIR_NODE_FILTER || n->kind == WEIR_NODE_PROJECT)) {
+		if (n->kind == WEIR_NODE_PROJECT) {
+			if (n->exprs[a]->op != WEIR_EXPR_COLUMN || n->exprs[b]->op != WEIR_EXPR_COLUMN)
+				return false;
+			a = n->exprs[a]->column;
+			b = n->exprs[b]->column;
+		}
+		n = n->inputs[0];
+	}
+	if (a == b || n->kind != WEIR_NODE_JOIN || n->join->kind != WEIR_JOIN_INNER)
+		return a == b;
+	uint32_t left = n->inputs[0]->column_count, low = a < b ? a : b, high = a < b ? b : a;
+	for (uint32_t k = 0; k < n->join->key_count; k++) {
+		const struct weir_expr *l = n->join->keys[0][k], *r = n->join->keys[1][k];
+		if (l->op == WEIR_EXPR_COLUMN && r->op == WEIR_EXPR_COLUMN && l->column == low &&
+		    r->column + left == high)
+			return true;
+	}
+	return false;
+}
+
 /* A table's key under the numbers that a projection gives its columns; none where one of them is gone. */
 static void project_key(struct weir_topology *tp, struct weir_node *n, const struct weir_node *in,
 			const struct weir_expr *const *exprs, uint32_t count)
@@ -293,7 +316,8 @@ static void project_key(struct weir_topology *tp, struct weir_node *n, const str
 	uint32_t *key = weir_mem_take(&tp->m, (in->table_key_count + 1) * sizeof *key), found = 0;
 	for (uint32_t k = 0; k < in->table_key_count; k++)
 		for (uint32_t i = 0; i < count; i++)
-			if (exprs[i]->op == WEIR_EXPR_COLUMN && exprs[i]->column == in->table_key[k]) {
+			if (exprs[i]->op == WEIR_EXPR_COLUMN &&
+			    weir_node_same_column(in, exprs[i]->column, in->table_key[k])) {
 				key[found++] = i;
 				break;
 			}

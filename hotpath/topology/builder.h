@@ -177,6 +177,9 @@ struct weir_node *weir_build_filter(struct weir_topology *tp, struct weir_node *
 /* names[i], exprs[i] over in's columns (arrays are copied, expressions shared). A plain reference keeps its role. */
 struct weir_node *weir_build_project(struct weir_topology *tp, struct weir_node *in, const char *const *names,
 				     const struct weir_expr *const *exprs, uint32_t count);
+/* Whether columns a and b of n are the same in every row: one column handed on twice, or what an inner join compares.
+ */
+bool weir_node_same_column(const struct weir_node *n, uint32_t a, uint32_t b);
 /* Inputs with equal column types (names of the first). Its rowtime is one where every input's is that column. */
 struct weir_node *weir_build_union(struct weir_topology *tp, struct weir_node *const *in, uint32_t count);
 /* in's columns, then window_start, window_end (TIMESTAMP(3)) and window_time (the rowtime's type; TIMESTAMP_LTZ(3) with

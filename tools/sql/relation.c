@@ -252,7 +252,9 @@ void sql_name_table_key(struct weir_sql *sq, struct sql_rel *rel)
 	for (uint32_t i = 0; i < rel->column_count; i++)
 		group_of[i] = -1;
 	for (uint32_t k = 0; k < n->table_key_count; k++) {
-		group_of[n->table_key[k]] = (int32_t)k;
+		for (uint32_t i = 0; i < rel->column_count; i++)
+			if (weir_node_same_column(n, i, n->table_key[k]))
+				group_of[i] = (int32_t)k;
 		names[k] = n->columns[n->table_key[k]].name;
 	}
 	rel->group_of = group_of;
