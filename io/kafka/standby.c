@@ -1,5 +1,7 @@
 /* standby.c: one consumer that follows changelog partitions into replicas (standby.h). @thread standby, but for what
- * hands over to others, under the lock. A partition that restore holds is left alone by the thread. */
+ * hands over to others, under the lock. A partition that restore holds is left alone by the thread. Following begins at
+ * a number that was asked for before, as reading does (changelog_reader.c): librdkafka (2.0.2) fetches for ever what
+ * was given back while it looked for its beginning itself. */
 #include "io/kafka/standby.h"
 
 #include <pthread.h>
@@ -17,6 +19,8 @@ struct follow {
 	bool whole;    /* and has read its tail */
 	bool given_up; /* until the next choice */
 	bool at_end;   /* everything that was there has been taken in */
+	bool started;  /* start is known */
+	int64_t start; /* where its log begins: where an empty image does */
 };
 
 struct followed_topic {
@@ -45,7 +49,7 @@ struct weir_standby {
 	uint64_t followed; /* partitions that the consumer has */
 	uint64_t behind;
 	/* The thread's own. */
-	int64_t asked_ms, again_ms, checked_ms;
+	int64_t asked_ms, again_ms, checked_ms, start_ms;
 	uint64_t asked_serial;
 	bool broken;
 };
@@ -118,7 +122,7 @@ static void forget(struct weir_standby *sb, struct follow *fo)
 {
 	sb->bytes -= fo->image.bytes;
 	weir_replica_fini(&fo->image);
-	fo->at_end = fo->whole = false;
+	fo->at_end = fo->whole = fo->started = false;
 	sb->moved = true;
 }
 
@@ -339,6 +343,43 @@ static void fit(struct weir_standby *sb, uint64_t room)
 	}
 }
 
+static bool wants_start(const struct follow *fo)
+{
+	return is_followed(fo) && fo->image.position == 0 && !fo->started;
+}
+
+/* Asks where the logs begin that are followed from there. What cannot be told now is asked again. */
+static void find_starts(struct weir_standby *sb)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(16);
+	pthread_mutex_lock(&sb->gate);
+	for (uint32_t t = 0; t < sb->topic_count; t++)
+		for (uint32_t p = 0; p < sb->topics[t].partitions; p++)
+			if (wants_start(&sb->topics[t].parts[p]))
+				rd_kafka_topic_partition_list_add(list, sb->topics[t].name, (int32_t)p)->offset =
+					RD_KAFKA_OFFSET_BEGINNING;
+	pthread_mutex_unlock(&sb->gate);
+	if (list->cnt != 0 && weir_kafka_now_ms() >= sb->start_ms) {
+		rd_kafka_resp_err_t code = rd_kafka_offsets_for_times(weir_kafka_client_handle(sb->kc), list, GROUP_MS);
+		int known = 0;
+		pthread_mutex_lock(&sb->gate);
+		for (int i = 0; code == 0 && i < list->cnt; i++) {
+			const rd_kafka_topic_partition_t *tp = &list->elems[i];
+			struct follow *fo = find(sb, tp->topic, (uint32_t)tp->partition);
+			if (tp->err != 0 || tp->offset < 0)
+				continue;
+			fo->started = true;
+			fo->start = tp->offset;
+			known++;
+		}
+		sb->moved |= known != 0;
+		pthread_mutex_unlock(&sb->gate);
+		if (known != list->cnt)
+			sb->start_ms = weir_kafka_now_ms() + AGAIN_MS;
+	}
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
 /* Under the gate: tells the consumer what to fetch, from where. What it has queued of the assignment before comes
  * first and in order, and what comes twice is passed over. */
 static void tell(struct weir_standby *sb)
@@ -347,11 +388,11 @@ static void tell(struct weir_standby *sb)
 	for (uint32_t t = 0; t < sb->topic_count; t++)
 		for (uint32_t p = 0; p < sb->topics[t].partitions; p++) {
 			struct follow *fo = &sb->topics[t].parts[p];
-			if (!is_followed(fo))
+			if (!is_followed(fo) || wants_start(fo))
 				continue;
 			fo->at_end = false;
 			rd_kafka_topic_partition_list_add(list, sb->topics[t].name, (int32_t)p)->offset =
-				fo->image.position != 0 ? fo->image.position : RD_KAFKA_OFFSET_BEGINNING;
+				fo->image.position != 0 ? fo->image.position : fo->start;
 		}
 	sb->followed = (uint64_t)list->cnt;
 	rd_kafka_resp_err_t code = rd_kafka_assign(weir_kafka_client_handle(sb->kc), list);
@@ -392,6 +433,7 @@ void weir_standby_step(struct weir_standby *sb, int timeout_ms, uint64_t room)
 {
 	int64_t now = weir_kafka_now_ms();
 	choose(sb);
+	find_starts(sb);
 	pthread_mutex_lock(&sb->gate);
 	fit(sb, room);
 	if (sb->moved)
@@ -496,5 +538,6 @@ void weir_standby_stats(struct weir_standby *sb, struct weir_standby_stats *out)
 	pthread_mutex_lock(&sb->gate);
 	*out = (struct weir_standby_stats){
 		.partitions = sb->followed, .behind = sb->behind, .records = sb->records, .bytes = sb->bytes};
+	out->waiting = rd_kafka_queue_length(sb->queue);
 	pthread_mutex_unlock(&sb->gate);
 }

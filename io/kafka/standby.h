@@ -54,6 +54,7 @@ struct weir_standby_stats {
 	uint64_t behind;     /* offsets to the ends of their logs; UINT64_MAX: not known yet */
 	uint64_t records;    /* taken in so far */
 	uint64_t bytes;      /* of memory */
+	uint64_t waiting;    /* fetched and not yet taken in */
 };
 void weir_standby_stats(struct weir_standby *sb, struct weir_standby_stats *out);
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "hotpath/core/mem.h"
 #include "io/kafka/standby.h"
@@ -209,8 +210,62 @@ static void test_follow(void **state)
 	rd_kafka_destroy(producer);
 }
 
+/* What is given back while its beginning is looked for is not fetched: partitions that nobody has followed before,
+ * given back after a while each, with answers that take a while. */
+static void test_give_back(void **state)
+{
+	(void)state;
+	enum { GIVEN = 12, RTT_MS = 200, WATCH_MS = 1500 };
+	static const char given[] = "app-t-changelog";
+	struct weir_diag *dg = NULL;
+	struct weir_standby_stats st;
+	bool owned[GIVEN];
+	char why[256];
+	assert_int_equal(rd_kafka_mock_topic_create(mock_cluster(), given, GIVEN, 1), 0);
+	struct weir_conf *cf = weir_conf_create();
+	assert_int_equal(weir_conf_set(cf, "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(mock_cluster()), NULL),
+			 0);
+	struct weir_standby_conf sc = {.cf = cf, .log = &log_to, .group = "app", .replicas = 1};
+	struct weir_standby *sb;
+	assert_int_equal(weir_standby_create(&sb, &sc, &dg), WEIR_OK);
+	weir_standby_topic(sb, given, GIVEN);
+	memset(owned, true, sizeof owned);
+	owned[0] = false;
+	weir_standby_assign(sb, owned);
+	reach(sb, 1, 0); /* connected, and the topic is known */
+	assert_int_equal(rd_kafka_mock_broker_set_rtt(mock_cluster(), 1, RTT_MS), 0);
+	for (uint32_t p = 0; p < GIVEN; p++) {
+		memset(owned, true, sizeof owned);
+		owned[p] = false;
+		weir_standby_assign(sb, owned);
+		weir_standby_step(sb, (int)(p % 3) * 40, UINT64_MAX);
+	}
+	owned[GIVEN - 1] = true;
+	weir_standby_assign(sb, owned);
+	weir_standby_step(sb, 10, UINT64_MAX);
+	weir_standby_stats(sb, &st);
+	assert_int_equal(st.partitions, 0);
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	rd_kafka_conf_set(conf, "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(mock_cluster()), why, sizeof why);
+	rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
+	for (int32_t p = 0; p < GIVEN; p++)
+		assert_int_equal(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(given), RD_KAFKA_V_PARTITION(p),
+						   RD_KAFKA_V_KEY("k", 1), RD_KAFKA_V_VALUE("v", 1), RD_KAFKA_V_END),
+				 0);
+	assert_int_equal(rd_kafka_flush(rk, PATIENCE_MS), 0);
+	rd_kafka_destroy(rk);
+	for (int64_t end = clock_ms() + WATCH_MS; clock_ms() < end; usleep(10000)) {
+		weir_standby_stats(sb, &st);
+		assert_int_equal(st.waiting, 0);
+	}
+	assert_int_equal(rd_kafka_mock_broker_set_rtt(mock_cluster(), 1, 0), 0);
+	weir_standby_destroy(sb);
+	weir_conf_destroy(cf);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_who), cmocka_unit_test(test_follow)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_who), cmocka_unit_test(test_follow),
+					   cmocka_unit_test(test_give_back)};
 	return cmocka_run_group_tests(tests, mock_setup, mock_teardown);
 }
