@@ -194,6 +194,7 @@ int main(int argc, char **argv)
 	for (size_t f = 0; f < WEIR_COUNT_OF(forms); f++)
 		weir_cost_report(forms[f].name, &costs[f]);
 	weir_cost_clear(out);
-	report_memory();
+	if (!only || strstr(only, "memory"))
+		report_memory();
 	return 0;
 }

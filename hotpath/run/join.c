@@ -72,6 +72,20 @@ static bool find_key_readers(const struct weir_join *jn)
 	return any;
 }
 
+/* An inner join of two streams that needs no more than key and time, and wants no late row as it came. */
+static bool is_inner(const struct weir_join *jn)
+{
+	const struct weir_state_def *def = jn->def;
+	const struct weir_plan *pl = jn->w->cf.plan;
+	bool inner = def->within && !weir_join_in_windows(def) && def->foreign == 0 && !jn->ps->residual &&
+		     !def->sides[0].outer && !def->sides[1].outer;
+	for (uint32_t i = 0; i < jn->ps->input_count; i++) {
+		const struct weir_plan_branch *br = &pl->branches[jn->ps->inputs[i]];
+		inner &= !br->time && jn->w->cf.policies[br->from == WEIR_FROM_SCAN ? br->origin : 0].late < 0;
+	}
+	return inner;
+}
+
 enum weir_err weir_join_create(struct weir_join **out, struct weir_worker *w, uint32_t stage, struct weir_diag **dg)
 {
 	struct weir_join *jn = weir_xcalloc(1, sizeof *jn);
@@ -82,6 +96,7 @@ enum weir_err weir_join_create(struct weir_join **out, struct weir_worker *w, ui
 	jn->def = &jn->ps->def;
 	jn->has_stage_branch = w->st->has_stage_branch[stage];
 	jn->reads_keys = find_key_readers(jn);
+	jn->inner = is_inner(jn);
 	make_lanes(jn, pl);
 	jn->task_before = weir_xcalloc(jn->ps->slot_count + 1, sizeof *jn->task_before);
 	jn->slot_start = weir_xcalloc(jn->ps->slot_count + 2, sizeof *jn->slot_start);
@@ -92,7 +107,6 @@ enum weir_err weir_join_create(struct weir_join **out, struct weir_worker *w, ui
 	jn->slot_at = weir_xcalloc(jn->ps->slot_count + 1, sizeof *jn->slot_at);
 	jn->group = weir_xcalloc(jn->lane_count + 1, sizeof *jn->group);
 	jn->start = weir_xcalloc(jn->lane_count + 1, sizeof *jn->start);
-	jn->turn_of = weir_xcalloc(jn->lane_count + 1, sizeof *jn->turn_of);
 	weir_scratch_init(&jn->scratch);
 	weir_rows_init(&jn->own, jn->def);
 	jn->own_ptrs = pointers_to(&jn->own);
@@ -130,7 +144,6 @@ void weir_join_destroy(struct weir_join *jn)
 	free(jn->group);
 	free(jn->start);
 	free(jn->counts);
-	free(jn->turn_of);
 	for (uint32_t i = 0; i < jn->lane_count; i++)
 		weir_buf_fini(&jn->lanes[i].items);
 	weir_program_destroy(jn->residual);
@@ -148,8 +161,10 @@ void weir_join_destroy(struct weir_join *jn)
 	free(jn->task_before);
 	free(jn->slot_start);
 	free(jn->order);
-	free(jn->spare);
+	free(jn->marks[0]);
+	free(jn->marks[1]);
 	free(jn->sorted);
+	free(jn->tasks);
 	free(jn);
 }
 
@@ -313,6 +328,15 @@ void weir_join_emit(struct weir_join *jn, uint32_t side, const struct weir_join_
 		weir_join_put_pair(jn, jn->out, side == 0 ? own : other, side == 0 ? other : own, jn->has_stage_branch);
 }
 
+void weir_join_put_key(struct weir_join *jn, const uint8_t *key, uint32_t key_bytes, uint32_t n)
+{
+	const struct weir_state_def *def = jn->def;
+	struct weir_rows *to = jn->out;
+	weir_key_decode(key, key_bytes, def->key_types, def->key_count, to->cols, n, &to->scratch);
+	if (jn->has_stage_branch)
+		jn->out_bytes += own_strings(to, 0, def->key_count, n);
+}
+
 void weir_join_emit_later(struct weir_join *jn, uint32_t side, const struct weir_join_row *own,
 			  const struct weir_join_row *other, struct weir_entry *e)
 {
@@ -329,11 +353,8 @@ void weir_join_emit_later(struct weir_join *jn, uint32_t side, const struct weir
 		e->flags |= WEIR_ENTRY_CHANGED;
 	if (other)
 		__builtin_prefetch(other->row, 0, 3);
-	if (jn->reads_keys) {
-		weir_key_decode(own->key, own->key_bytes, def->key_types, def->key_count, to->cols, n, &to->scratch);
-		if (jn->has_stage_branch)
-			jn->out_bytes += own_strings(to, 0, def->key_count, n);
-	}
+	if (jn->reads_keys)
+		weir_join_put_key(jn, own->key, own->key_bytes, n);
 	if (jn->has_stage_branch)
 		jn->out_bytes += own->row_bytes + (other ? other->row_bytes : 0);
 }
@@ -346,8 +367,7 @@ void weir_join_unpin(struct weir_join *jn, struct weir_bundle *b, uint32_t slot,
 
 /* ---- applying ---- */
 
-/* The next pairs of the row whose matches are being written. False: come again. */
-static bool put_found(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl)
+bool weir_join_put_found(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl)
 {
 	const struct weir_join_found *found = (const struct weir_join_found *)(const void *)jn->found.data;
 	uint32_t n = (uint32_t)(jn->found.bytes / sizeof *found);
@@ -472,13 +492,12 @@ static bool apply_table(struct weir_join *jn, struct weir_bundle *b, struct weir
 	return true;
 }
 
-/* What the rows to come will touch, in steps: themselves, then index lines, then the entries these lead to. */
-enum { AHEAD_ROW = 24, AHEAD_INDEX = 16, AHEAD_ENTRY = 8 };
+/* What the rows to come will touch, in steps. */
 static void prefetch(const struct weir_join *jn, const struct weir_slot *sl)
 {
 	uint32_t left = jn->end - jn->at;
 	if (left > AHEAD_ROW) {
-		const uint8_t *p = (const uint8_t *)jn->sorted[jn->at + AHEAD_ROW].h;
+		const uint8_t *p = (const uint8_t *)weir_join_held(&jn->sorted[jn->at + AHEAD_ROW]);
 		__builtin_prefetch(p, 0, 3);
 		__builtin_prefetch(p + 64, 0, 3);
 		__builtin_prefetch(p + 128, 0, 3);
@@ -487,7 +506,7 @@ static void prefetch(const struct weir_join *jn, const struct weir_slot *sl)
 		uint32_t ahead = step == 0 ? AHEAD_INDEX : AHEAD_ENTRY;
 		if (left <= ahead)
 			continue;
-		const struct held *h = jn->sorted[jn->at + ahead].h;
+		const struct held *h = weir_join_held(&jn->sorted[jn->at + ahead]);
 		if (weir_join_in_windows(jn->def) || jn->def->foreign != 0)
 			continue;
 		if (jn->def->buffers)
@@ -653,68 +672,20 @@ static int64_t table_time(const struct weir_join *jn, uint32_t slot)
 	return low;
 }
 
-static bool apply(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl, const struct turn *t)
+static bool apply(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl, const struct weir_join_turn *t)
 {
 	if (weir_join_in_windows(jn->def)) {
-		weir_join_apply_window(jn, b, sl, t->h, t->task);
+		weir_join_apply_window(jn, b, sl, weir_join_held(t), weir_join_task_at(jn, t));
 		return true;
 	}
 	if (jn->def->within)
-		return apply_within(jn, b, sl, t->h, t->task);
+		return apply_within(jn, b, sl, weir_join_held(t), weir_join_task_at(jn, t));
 	if (jn->def->foreign != 0)
-		return weir_join_apply_foreign(jn, b, sl, t->h);
+		return weir_join_apply_foreign(jn, b, sl, weir_join_held(t));
 	if (is_tables(jn))
-		return apply_tables(jn, b, sl, t->h);
-	return jn->def->versioned ? apply_versioned(jn, b, sl, t->h) : apply_table(jn, b, sl, t->h);
-}
-
-/* Rows of an inner join of two streams that needs no more than key and time, the usual case: apply_within without its
- * questions. Cost: about 600 instructions a row with one match, a third of it the result. */
-static bool run_inner(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl)
-{
-	int64_t keep = weir_join_keep_ms(jn->def);
-	struct weir_counters *now = jn->w->st->now;
-	for (;;) {
-		if (jn->current && !put_found(jn, b, sl))
-			return false;
-		if (jn->at == jn->end)
-			return true;
-		const struct turn *t = &jn->sorted[jn->at];
-		const struct held *h = t->h;
-		uint32_t left = jn->end - jn->at++;
-		if (left > AHEAD_ROW) {
-			const uint8_t *p = (const uint8_t *)t[AHEAD_ROW].h;
-			__builtin_prefetch(p, 0, 3);
-			__builtin_prefetch(p + WEIR_CACHE_LINE, 0, 3);
-		}
-		if (left > AHEAD_INDEX) {
-			const struct held *next = t[AHEAD_INDEX].h;
-			weir_join_reach_prefetch(&sl->reach[next->side], &next->r, false);
-			next = t[AHEAD_ENTRY].h;
-			weir_join_reach_prefetch(&sl->reach[next->side], &next->r, true);
-		}
-		if (WEIR_UNLIKELY(t->task > h->r.time + keep)) {
-			weir_join_note_late(jn, b, h);
-			continue;
-		}
-		if (WEIR_UNLIKELY(h->null_key)) {
-			now->filtered++;
-			continue;
-		}
-		now->applied++;
-		sl->records++;
-		jn->found.bytes = 0;
-		jn->found_at = 0;
-		if (weir_join_buffer_meet(sl, h->side, &h->r, t->task, &jn->found))
-			jn->current = h;
-	}
-}
-
-static bool is_plain_inner(const struct weir_join *jn)
-{
-	const struct weir_state_def *def = jn->def;
-	return def->within && !weir_join_in_windows(def) && def->foreign == 0 && !jn->residual &&
-	       !def->sides[0].outer && !def->sides[1].outer;
+		return apply_tables(jn, b, sl, weir_join_held(t));
+	return jn->def->versioned ? apply_versioned(jn, b, sl, weir_join_held(t))
+				  : apply_table(jn, b, sl, weir_join_held(t));
 }
 
 /* Rows beside a table, or of it. */
@@ -722,18 +693,18 @@ static bool run_table(struct weir_join *jn, struct weir_bundle *b, struct weir_s
 {
 	const struct weir_index *ix = weir_join_table_index(sl, jn->def->sides[0].table ? 0 : 1);
 	for (; jn->at < jn->end; jn->at++) {
-		const struct turn *t = &jn->sorted[jn->at];
+		const struct weir_join_turn *t = &jn->sorted[jn->at];
 		uint32_t left = jn->end - jn->at;
 		if (left > AHEAD_ROW) {
-			const uint8_t *p = (const uint8_t *)t[AHEAD_ROW].h;
+			const uint8_t *p = (const uint8_t *)weir_join_held(&t[AHEAD_ROW]);
 			__builtin_prefetch(p, 0, 3);
 			__builtin_prefetch(p + WEIR_CACHE_LINE, 0, 3);
 		}
 		if (left > AHEAD_INDEX) {
-			weir_index_prefetch(ix, t[AHEAD_INDEX].h->r.hash, false);
-			weir_index_prefetch(ix, t[AHEAD_ENTRY].h->r.hash, true);
+			weir_index_prefetch(ix, weir_join_turn_hash(&t[AHEAD_INDEX]), false);
+			weir_index_prefetch(ix, weir_join_turn_hash(&t[AHEAD_ENTRY]), true);
 		}
-		if (!apply_table(jn, b, sl, t->h))
+		if (!apply_table(jn, b, sl, weir_join_held(t)))
 			return false;
 	}
 	return true;
@@ -742,16 +713,17 @@ static bool run_table(struct weir_join *jn, struct weir_bundle *b, struct weir_s
 static bool run_rows(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl)
 {
 	const struct weir_state_def *def = jn->def;
-	if (is_plain_inner(jn))
-		return run_inner(jn, b, sl);
+	if (jn->inner)
+		return weir_join_run_inner(jn, b, sl);
 	if (def->sides[0].table != def->sides[1].table && !def->versioned && def->foreign == 0)
 		return run_table(jn, b, sl);
 	for (;;) {
-		if (jn->current && !(jn->def->foreign != 0 ? weir_join_put_foreign(jn, b, sl) : put_found(jn, b, sl)))
+		if (jn->current &&
+		    !(jn->def->foreign != 0 ? weir_join_put_foreign(jn, b, sl) : weir_join_put_found(jn, b, sl)))
 			return false;
 		if (jn->at == jn->end)
 			return true;
-		const struct turn *t = &jn->sorted[jn->at];
+		const struct weir_join_turn *t = &jn->sorted[jn->at];
 		prefetch(jn, sl);
 		if (!apply(jn, b, sl, t))
 			return false;

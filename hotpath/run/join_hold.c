@@ -1,10 +1,12 @@
 /* join_hold.c: rows of a join's inputs until the order point: held by lane, then merged (join.h). @thread worker
  *
- *   hold    a row --> its packed form among those of its slot, and an item {key, row, lane, slot} in its lane. A row
- * that only moves the lane's time, since another worker owns it, is an item without a row merge   items of all lanes
- * --> order by (key, lane, arrival) --> by slot, each with the task time of its turn
+ *   hold    a row --> its packed form among those of its slot, and an item in its lane. A row that only moves the
+ *           lane's time, since another worker owns it, is an item without a row
+ *   merge   items of all lanes --> lanes in the order of (key, lane, arrival) --> by slot, each with the task time of
+ *           its turn
  *
- * A held row costs its packed columns, its key and sizeof(struct held). Merging touches items only, never the rows. */
+ * A held row costs its packed columns, its key and sizeof(struct held); one of an inner join lies where it stays
+ * (join_inner.c). Merging touches items only, never the rows, and moves each once. */
 #include "hotpath/run/join_private.h"
 
 #include <stdlib.h>
@@ -28,8 +30,11 @@ static void hold_begin(struct weir_join *jn)
 		jn->lanes[i].before = weir_join_lane_time(jn, &jn->lanes[i], &out);
 		jn->lanes[i].high = WEIR_TIME_UNSET;
 	}
-	for (uint32_t k = 0; k < (weir_join_is_direct(jn) ? jn->ps->slot_count : 1); k++)
+	jn->task_before_max = WEIR_TIME_UNSET;
+	for (uint32_t k = 0; k < (weir_join_is_direct(jn) ? jn->ps->slot_count : 1); k++) {
 		jn->task_before[k] = weir_times_task(jn->w->times, jn->stage, k);
+		jn->task_before_max = weir_max_i64(jn->task_before_max, jn->task_before[k]);
+	}
 }
 
 static void *hold_more(struct weir_join *jn, struct hold_memory *hm, size_t bytes)
@@ -127,10 +132,11 @@ struct holding {
 	uint32_t side, col_count;
 	uint32_t key_count;
 	uint32_t lane;
-	uint32_t fixed;     /* weir_row_fixed of the side's columns */
-	bool null_keys;     /* some key may be NULL */
-	bool keeps_deleted; /* what goes is handed on */
-	bool has_original;  /* a late one is wanted as it came */
+	uint32_t fixed;               /* weir_row_fixed of the side's columns */
+	bool null_keys;               /* some key may be NULL */
+	bool keeps_deleted;           /* what goes is handed on */
+	bool has_original;            /* a late one is wanted as it came */
+	struct weir_join_place place; /* of an inner join */
 };
 
 static bool wants_original(const struct weir_join *jn, const struct weir_fragment *fr)
@@ -172,18 +178,55 @@ static struct held *hold_row(struct weir_join *jn, const struct holding *hg, uin
 	return h;
 }
 
+static inline uint64_t hold_item(struct weir_join *jn, struct holding *hg, uint32_t row, uint32_t slot)
+{
+	if (jn->inner)
+		return weir_join_hold_inner(jn, &hg->place, hg->keyed, row, hg->fixed,
+					    hg->null_keys && has_null_key(hg->fb, hg->key_count, row));
+	return (uint64_t)weir_index_tag(hg->keyed->hash[row]) << 48 | (uint64_t)(uintptr_t)hold_row(jn, hg, row, slot);
+}
+
+/* Which of rows[0..count) come first when they go slot by slot, each slot's in their order: what belongs to a slot is
+ * found in the cache by all of them but one. NULL: there are too many slots for that to pay. */
+static const uint16_t *by_slot(struct weir_join *jn, const struct weir_keyed *keyed, const uint16_t *rows,
+			       uint32_t count)
+{
+	uint32_t slots = jn->ps->slot_count, at = 0;
+	if (slots > count / 2)
+		return NULL;
+	uint32_t *start = jn->slot_at; /* free until the merge */
+	memset(start, 0, slots * sizeof *start);
+	for (uint32_t i = 0; i < count; i++)
+		start[keyed->slot[rows[i]]]++;
+	for (uint32_t s = 0; s < slots; s++) {
+		uint32_t n = start[s];
+		jn->slot_rows[s] += n;
+		start[s] = at;
+		at += n;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		jn->by_slot[start[keyed->slot[rows[i]]]++] = (uint16_t)i;
+	return jn->by_slot;
+}
+
 /* Every row of the fragment is an own one: the usual case on one worker. */
-static void hold_all(struct weir_join *jn, const struct holding *hg, struct lane *ln, const uint16_t *rows,
-		     uint32_t count)
+static void hold_all(struct weir_join *jn, struct holding *hg, struct lane *ln, const uint16_t *rows, uint32_t count)
 {
 	const int64_t *time = hg->fr->input ? hg->fr->time : hg->keyed->time;
 	struct item *it = (struct item *)(void *)weir_buf_room(&ln->items, count * sizeof *it);
+	const uint16_t *order = by_slot(jn, hg->keyed, rows, count);
 	int64_t high = ln->high;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t row = rows[i], slot = hg->keyed->slot[row];
+	bool inner = jn->inner && order && hg->fixed && !hg->null_keys;
+	if (inner)
+		inner = weir_join_hold_inner_all(jn, &hg->place, hg->keyed, rows, count, order, hg->fixed, it);
+	for (uint32_t i = 0; i < count && inner; i++)
+		high = weir_max_i64(high, time[rows[i]]);
+	for (uint32_t n = 0; n < count && !inner; n++) {
+		uint32_t i = order ? order[n] : n, row = rows[i], slot = hg->keyed->slot[row];
 		high = weir_max_i64(high, time[row]);
-		it[i] = (struct item){high, hold_row(jn, hg, row, slot), hg->lane, slot};
-		jn->slot_rows[slot]++;
+		it[i] = (struct item){time[row], hold_item(jn, hg, row, slot), weir_hash_index(hg->keyed->hash[row]),
+				      slot};
+		jn->slot_rows[slot] += !order;
 	}
 	ln->items.bytes += count * sizeof *it;
 	ln->high = high;
@@ -191,8 +234,8 @@ static void hold_all(struct weir_join *jn, const struct holding *hg, struct lane
 
 /* Own rows, and the times of all: a row of another worker's slots, or one that the branch has filtered, is an item
  * where it moves the lane's time. */
-static void hold_some(struct weir_join *jn, const struct holding *hg, struct lane *ln, const uint16_t *rows,
-		      uint32_t count, uint32_t all, const uint64_t *skip)
+static void hold_some(struct weir_join *jn, struct holding *hg, struct lane *ln, const uint16_t *rows, uint32_t count,
+		      uint32_t all, const uint64_t *skip)
 {
 	const struct weir_fragment *fr = hg->fr;
 	const int64_t *time = fr->input ? fr->time : hg->keyed->time;
@@ -205,10 +248,11 @@ static void hold_some(struct weir_join *jn, const struct holding *hg, struct lan
 		if (!mine && time[row] <= ln->high)
 			continue;
 		ln->high = weir_max_i64(ln->high, time[row]);
-		struct item it = {ln->high, NULL, hg->lane, 0};
+		struct item it = {.time = time[row]};
 		if (mine) {
 			it.slot = hg->keyed->slot[row];
-			it.h = hold_row(jn, hg, row, it.slot);
+			it.hash = weir_hash_index(hg->keyed->hash[row]);
+			it.row = hold_item(jn, hg, row, it.slot);
 			jn->slot_rows[it.slot]++;
 		}
 		weir_buf_put(&ln->items, &it, sizeof it);
@@ -242,6 +286,7 @@ void weir_join_hold(struct weir_join *jn, const struct weir_fragment *fr, const 
 			     .fb = fb,
 			     .keyed = keyed,
 			     .side = side,
+			     .place.side = side,
 			     .col_count = jn->def->sides[side].col_count,
 			     .key_count = jn->def->foreign != 0 ? jn->def->foreign : jn->ps->key_count,
 			     .keeps_deleted = jn->def->foreign != 0 && side == 0,
@@ -260,6 +305,7 @@ void weir_join_hold(struct weir_join *jn, const struct weir_fragment *fr, const 
 		hold_all(jn, &hg, &jn->lanes[hg.lane], rows, count);
 	else
 		hold_some(jn, &hg, &jn->lanes[hg.lane], rows, count, all, skip);
+	weir_join_place_close(&hg.place);
 }
 
 /* ---- merging ---- */
@@ -270,7 +316,7 @@ static const struct item *lane_items(const struct lane *ln, uint32_t *count)
 	return (const struct item *)(const void *)ln->items.data;
 }
 
-static void merge_two(const struct item *a, uint32_t an, const struct item *b, uint32_t bn, struct item *to)
+static void merge_two(const struct mark *a, uint32_t an, const struct mark *b, uint32_t bn, struct mark *to)
 {
 	uint32_t i = 0, k = 0;
 	while (i < an && k < bn)
@@ -281,7 +327,7 @@ static void merge_two(const struct item *a, uint32_t an, const struct item *b, u
 
 /* Merges the runs [start[i], start[i + 1]) of from, each ascending, two by two; of equal keys the earlier run's come
  * first. Returns where the result lies: from or to. */
-static struct item *merge_runs(struct item *from, struct item *to, uint32_t *start, uint32_t runs)
+static struct mark *merge_runs(struct mark *from, struct mark *to, uint32_t *start, uint32_t runs)
 {
 	while (runs > 1) {
 		uint32_t kept = 0;
@@ -298,7 +344,7 @@ static struct item *merge_runs(struct item *from, struct item *to, uint32_t *sta
 			start[kept] = c;
 		}
 		runs = kept;
-		struct item *swap = from;
+		struct mark *swap = from;
 		from = to;
 		to = swap;
 	}
@@ -306,24 +352,30 @@ static struct item *merge_runs(struct item *from, struct item *to, uint32_t *sta
 }
 
 /* Lanes of any keys. */
-static const struct item *merge_any(struct weir_join *jn, const uint32_t *group, uint32_t lanes)
+static void merge_any(struct weir_join *jn, const uint32_t *group, uint32_t lanes, uint32_t *order)
 {
 	uint32_t n = 0;
+	for (uint32_t i = 0; i < 2 && !jn->marks[i]; i++)
+		jn->marks[i] = weir_xcalloc(jn->order_capacity, sizeof *jn->marks[i]);
 	for (uint32_t k = 0; k < lanes; k++) {
 		uint32_t count;
 		const struct item *it = lane_items(&jn->lanes[group[k]], &count);
+		int64_t key = WEIR_TIME_UNSET;
 		jn->start[k] = n;
-		if (count)
-			memcpy(jn->order + n, it, count * sizeof *it);
-		n += count;
+		for (uint32_t i = 0; i < count; i++) {
+			key = weir_max_i64(key, it[i].time);
+			jn->marks[0][n++] = (struct mark){key, k};
+		}
 	}
 	jn->start[lanes] = n;
-	return merge_runs(jn->order, jn->spare, jn->start, lanes);
+	const struct mark *m = merge_runs(jn->marks[0], jn->marks[1], jn->start, lanes);
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = m[i].lane;
 }
 
-/* Lanes whose keys lie close together, as times of one order point do: a count of each key, then every item to its
- * place. NULL: they do not. Cost: about 5 ns an item; merging costs a mispredicted branch an item and pass. */
-static const struct item *merge_by_count(struct weir_join *jn, const uint32_t *group, uint32_t lanes, uint32_t n)
+/* Lanes whose keys lie close together, as times of one order point do: a count of each key, then every item's lane to
+ * its place. False: they do not. Cost: about 2 ns an item; merging costs a mispredicted branch an item and pass. */
+static bool merge_by_count(struct weir_join *jn, const uint32_t *group, uint32_t lanes, uint32_t n, uint32_t *order)
 {
 	int64_t low = INT64_MAX, high = INT64_MIN;
 	for (uint32_t k = 0; k < lanes; k++) {
@@ -331,11 +383,11 @@ static const struct item *merge_by_count(struct weir_join *jn, const uint32_t *g
 		const struct item *it = lane_items(&jn->lanes[group[k]], &count);
 		if (count == 0)
 			continue;
-		low = weir_min_i64(low, it[0].key);
-		high = weir_max_i64(high, it[count - 1].key);
+		low = weir_min_i64(low, it[0].time);
+		high = weir_max_i64(high, jn->lanes[group[k]].high);
 	}
 	if (high - low >= COUNTS_MAX || (high - low) / 4 > n)
-		return NULL;
+		return false;
 	uint32_t span = (uint32_t)(high - low) + 1, at = 0;
 	if (!jn->counts)
 		jn->counts = weir_xcalloc(COUNTS_MAX, sizeof *jn->counts);
@@ -343,8 +395,11 @@ static const struct item *merge_by_count(struct weir_join *jn, const uint32_t *g
 	for (uint32_t k = 0; k < lanes; k++) {
 		uint32_t count;
 		const struct item *it = lane_items(&jn->lanes[group[k]], &count);
-		for (uint32_t i = 0; i < count; i++)
-			jn->counts[it[i].key - low]++;
+		int64_t key = low;
+		for (uint32_t i = 0; i < count; i++) {
+			key = weir_max_i64(key, it[i].time);
+			jn->counts[key - low]++;
+		}
 	}
 	for (uint32_t i = 0; i < span; i++) {
 		uint32_t count = jn->counts[i];
@@ -354,10 +409,13 @@ static const struct item *merge_by_count(struct weir_join *jn, const uint32_t *g
 	for (uint32_t k = 0; k < lanes; k++) {
 		uint32_t count;
 		const struct item *it = lane_items(&jn->lanes[group[k]], &count);
-		for (uint32_t i = 0; i < count; i++)
-			jn->order[jn->counts[it[i].key - low]++] = it[i];
+		int64_t key = low;
+		for (uint32_t i = 0; i < count; i++) {
+			key = weir_max_i64(key, it[i].time);
+			order[jn->counts[key - low]++] = k;
+		}
 	}
-	return jn->order;
+	return true;
 }
 
 /* The lanes of a group as the merge goes through them. */
@@ -401,14 +459,12 @@ static void pass_begin(struct weir_join *jn, struct passing *pg, const uint32_t 
 	for (uint32_t k = 0; k < pg->lanes; k++) {
 		const struct lane *ln = &jn->lanes[group[k]];
 		struct pass *ps = &jn->pass[k];
-		bool out;
-		int64_t now = weir_join_lane_time(jn, ln, &out);
 		ps->before = ps->now = ln->before;
 		ps->up = ln->up || ln->topic;
-		ps->last = out ? INT64_MAX : ps->up ? now : weir_max_i64(ln->before, ln->high);
-		(void)lane_items(ln, &ps->left);
+		ps->last = ln->out ? INT64_MAX : ps->up ? ln->now : weir_max_i64(ln->before, ln->high);
+		ps->next = lane_items(ln, &ps->left);
+		ps->key = WEIR_TIME_UNSET;
 		pg->high = weir_max_i64(pg->high, ps->now);
-		jn->turn_of[group[k]] = k;
 	}
 	find_low(jn, pg);
 	for (uint32_t k = 0; k < pg->lanes; k++)
@@ -416,42 +472,108 @@ static void pass_begin(struct weir_join *jn, struct passing *pg, const uint32_t 
 			pass_end(jn, pg, k);
 }
 
-/* Rows of the group, which come in merged order, to their slots, with the task time of their turn (of joins within a
- * time; nobody else asks). A lane's time follows its items; that of an upstream slot moves only behind the last. */
-static void take_turns(struct weir_join *jn, const uint32_t *group, uint32_t lanes, int64_t task, const struct item *it,
+/* Task times at the turns of the group. A lane's time follows its items; that of an upstream slot moves only behind the
+ * last. Cost: about 50 instructions an item. */
+static void note_tasks(struct weir_join *jn, const uint32_t *group, uint32_t lanes, int64_t task, uint32_t from,
 		       uint32_t count)
 {
 	bool max = jn->def->time_max;
 	struct passing pg = {.lanes = lanes, .task = task, .high = WEIR_TIME_UNSET};
 	pass_begin(jn, &pg, group);
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t k = jn->turn_of[it[i].lane];
+	for (uint32_t i = from; i < from + count; i++) {
+		uint32_t k = jn->order[i];
 		struct pass *ps = &jn->pass[k];
+		ps->key = weir_max_i64(ps->key, ps->next++->time);
 		if (!ps->up)
-			pass_to(jn, &pg, k, weir_max_i64(ps->before, it[i].key));
+			pass_to(jn, &pg, k, weir_max_i64(ps->before, ps->key));
 		pg.high = weir_max_i64(pg.high, ps->now);
 		pg.task = weir_max_i64(pg.task, max ? pg.high : pg.low);
-		if (it[i].h)
-			jn->sorted[jn->slot_at[it[i].slot]++] = (struct turn){it[i].h, pg.task};
+		jn->tasks[i] = pg.task;
 		if (WEIR_UNLIKELY(--ps->left == 0))
 			pass_end(jn, &pg, k);
 	}
 }
 
-static void merge_group(struct weir_join *jn, const uint32_t *group, uint32_t lanes, int64_t task)
+/* Rows of the group to their slots. Cost: about 20 instructions an item. */
+static void take_turns(struct weir_join *jn, const uint32_t *group, uint32_t lanes, uint32_t from, uint32_t count)
+{
+	for (uint32_t k = 0; k < lanes; k++) {
+		const struct lane *ln = &jn->lanes[group[k]];
+		struct pass *ps = &jn->pass[k];
+		ps->next = lane_items(ln, &ps->left);
+		ps->side = jn->w->cf.plan->branches[ln->branch].side != 0 ? WEIR_JOIN_SIDE : 0;
+	}
+	for (uint32_t i = from; i < from + count; i++) {
+		struct pass *ps = &jn->pass[jn->order[i]];
+		const struct item *it = ps->next++;
+		if (it->row != WEIR_JOIN_NO_ROW)
+			jn->sorted[jn->slot_at[it->slot]++] =
+				(struct weir_join_turn){it->row, it->time, it->hash, i | ps->side};
+	}
+}
+
+/* Those lanes that are merged with each other: all, or the inputs of one slot. */
+static uint32_t lanes_of(struct weir_join *jn, uint32_t g)
+{
+	uint32_t lanes = 0;
+	for (uint32_t i = 0; i < jn->lane_count; i++) {
+		const struct weir_plan_branch *br = &jn->w->cf.plan->branches[jn->lanes[i].branch];
+		if (br->global)
+			continue;
+		if (weir_join_is_direct(jn) &&
+		    jn->lanes[i].from - jn->w->cf.plan->scans[br->origin].partition_base != g)
+			continue;
+		jn->group[lanes++] = i;
+	}
+	return lanes;
+}
+
+static uint32_t group_items(const struct weir_join *jn, uint32_t lanes)
 {
 	uint32_t n = 0;
 	for (uint32_t k = 0; k < lanes; k++) {
 		uint32_t count;
-		(void)lane_items(&jn->lanes[group[k]], &count);
+		(void)lane_items(&jn->lanes[jn->group[k]], &count);
 		n += count;
 	}
-	if (n == 0)
-		return;
-	const struct item *it = merge_by_count(jn, group, lanes, n);
-	if (!it)
-		it = merge_any(jn, group, lanes);
-	take_turns(jn, group, lanes, task, it, n);
+	return n;
+}
+
+static uint32_t group_count(const struct weir_join *jn)
+{
+	return weir_join_is_direct(jn) ? jn->ps->slot_count : 1;
+}
+
+static void note_all_tasks(struct weir_join *jn)
+{
+	for (uint32_t g = 0, from = 0, n; g < group_count(jn); g++, from += n) {
+		uint32_t lanes = lanes_of(jn, g);
+		n = group_items(jn, lanes);
+		if (n != 0)
+			note_tasks(jn, jn->group, lanes, jn->task_before[g], from, n);
+	}
+	jn->has_tasks = true;
+}
+
+int64_t weir_join_task_at(struct weir_join *jn, const struct weir_join_turn *t)
+{
+	if (!jn->has_tasks)
+		note_all_tasks(jn);
+	return jn->tasks[t->turn & ~WEIR_JOIN_SIDE];
+}
+
+/* What the lanes' times are now, which is behind all that is held. */
+static void note_lanes(struct weir_join *jn)
+{
+	jn->task_max = WEIR_TIME_UNSET;
+	for (uint32_t g = 0; g < group_count(jn); g++)
+		jn->task_max = weir_max_i64(jn->task_max, jn->task_before[g]);
+	for (uint32_t i = 0; i < jn->lane_count; i++) {
+		struct lane *ln = &jn->lanes[i];
+		ln->now = weir_join_lane_time(jn, ln, &ln->out);
+		jn->task_max = weir_max_i64(jn->task_max, weir_max_i64(ln->before, weir_max_i64(ln->now, ln->high)));
+	}
+	jn->has_tasks = false;
 }
 
 static void order_room(struct weir_join *jn)
@@ -461,14 +583,19 @@ static void order_room(struct weir_join *jn)
 		n += jn->lanes[i].items.bytes / sizeof(struct item);
 	if (n <= jn->order_capacity)
 		return;
-	WEIR_ASSERT(n <= UINT32_MAX / 2);
-	uint32_t to = jn->order_capacity ? jn->order_capacity : 1024;
+	WEIR_ASSERT(n < WEIR_JOIN_SIDE);
+	uint64_t to = jn->order_capacity ? jn->order_capacity : 1024;
 	while (to < n)
 		to *= 2;
 	jn->order = weir_xrealloc(jn->order, to * sizeof *jn->order);
-	jn->spare = weir_xrealloc(jn->spare, to * sizeof *jn->spare);
-	jn->sorted = weir_xrealloc(jn->sorted, to * sizeof *jn->sorted);
-	jn->order_capacity = to;
+	jn->tasks = weir_xrealloc(jn->tasks, to * sizeof *jn->tasks);
+	for (uint32_t i = 0; i < 2; i++) {
+		free(jn->marks[i]);
+		jn->marks[i] = NULL;
+	}
+	free(jn->sorted);
+	jn->sorted = weir_xcalloc(to + WEIR_JOIN_AHEAD, sizeof *jn->sorted);
+	jn->order_capacity = (uint32_t)to;
 }
 
 void weir_join_merge(struct weir_join *jn)
@@ -478,23 +605,20 @@ void weir_join_merge(struct weir_join *jn)
 	if (!jn->holding)
 		return;
 	order_room(jn);
+	note_lanes(jn);
 	/* Slot s ends up in [slot_start[s], slot_start[s + 1]). */
 	for (uint32_t s = 0; s < slots; s++) {
 		jn->slot_at[s] = jn->slot_start[s];
 		jn->slot_start[s + 1] = jn->slot_start[s] + jn->slot_rows[s];
 	}
-	for (uint32_t g = 0; g < (weir_join_is_direct(jn) ? slots : 1); g++) {
-		uint32_t lanes = 0;
-		for (uint32_t i = 0; i < jn->lane_count; i++) {
-			const struct weir_plan_branch *br = &jn->w->cf.plan->branches[jn->lanes[i].branch];
-			if (br->global)
-				continue;
-			if (weir_join_is_direct(jn) &&
-			    jn->lanes[i].from - jn->w->cf.plan->scans[br->origin].partition_base != g)
-				continue;
-			jn->group[lanes++] = i;
-		}
-		merge_group(jn, jn->group, lanes, jn->task_before[g]);
+	for (uint32_t g = 0, from = 0, n; g < group_count(jn); g++, from += n) {
+		uint32_t lanes = lanes_of(jn, g);
+		n = group_items(jn, lanes);
+		if (n == 0)
+			continue;
+		if (!merge_by_count(jn, jn->group, lanes, n, jn->order + from))
+			merge_any(jn, jn->group, lanes, jn->order + from);
+		take_turns(jn, jn->group, lanes, from, n);
 	}
 }
 

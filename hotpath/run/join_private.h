@@ -28,19 +28,19 @@ struct held {
 	bool null_key; /* equals nothing */
 };
 
-/* Its place in the merge. */
+/* A row that waits for its turn, or, row 0, a time that only moves its lane's. */
 struct item {
-	int64_t key;
-	struct held *h; /* NULL: only the lane's time moves */
-	uint32_t lane;
+	int64_t time;  /* as the lane counts it: its key in the merge is the largest so far */
+	uint64_t row;  /* what an index would hold of it: its hash's tag << 48 | where it lies; or enum weir_join_no_row
+			*/
+	uint32_t hash; /* the half of it that says where in an index */
 	uint32_t slot;
 };
 
-/* A row whose turn is known. */
-struct turn {
-	const struct held *h;
-	int64_t task; /* task time there, of a join within a time */
-};
+WEIR_INLINE const struct held *weir_join_held(const struct weir_join_turn *t)
+{
+	return (const struct held *)(const void *)weir_index_entry(t->row);
+}
 
 /* Memory of held rows: blocks of one size, kept for the next time; a row that is larger has one of its own. */
 enum { BLOCK_BYTES = 8192, BLOCKS_KEPT = 16384, COUNTS_MAX = 1 << 17 };
@@ -59,16 +59,27 @@ struct lane {
 	bool topic;            /* of a repartition topic: its time is not its rows' own, and moves behind them */
 	int64_t before;        /* its time when holding began */
 	int64_t high;          /* largest key so far */
-	struct weir_buf items; /* struct item, of ascending keys */
+	int64_t now;           /* its time when the merge began */
+	bool out;              /* and whether it was out of the minimum */
+	struct weir_buf items; /* struct item */
 };
 
 /* The lanes of a group while it is merged, by their number in it. */
 struct pass {
+	const struct item *next;
+	int64_t key;    /* of the item passed last */
 	int64_t before; /* the lane's time when holding began */
 	int64_t now;
 	int64_t last;  /* its time once all is passed; INT64_MAX: it is out of the minimum then */
 	uint32_t left; /* items still to come */
+	uint32_t side;
 	bool up;
+};
+
+/* An item while lanes of any keys are merged. */
+struct mark {
+	int64_t key;
+	uint32_t lane;
 };
 
 enum join_phase { PHASE_ROWS, PHASE_FINAL, PHASE_END };
@@ -80,26 +91,32 @@ struct weir_join {
 	const struct weir_state_def *def;
 	bool has_stage_branch;
 	bool reads_keys; /* somebody reads key columns of its rows */
+	bool inner;      /* rows lie in the join's buffer from when they come: join_inner.c */
 	/* holding */
 	bool holding;
 	uint32_t *lane_base; /* by branch of the plan: its first lane */
 	struct lane *lanes;  /* tables first: equal times go in this order */
 	uint32_t lane_count;
-	int64_t *task_before;       /* by slot (direct) or one for all: when holding began */
+	int64_t *task_before; /* by slot (direct) or one for all: when holding began */
+	int64_t task_before_max;
 	struct weir_buf *first;     /* by slot: struct held *, rows of a global table */
 	struct hold_memory *memory; /* by slot */
 	struct block *blocks, *free_blocks, *large;
 	uint32_t free_count;
 	struct weir_scratch scratch; /* originals */
 	uint32_t *slot_rows;         /* by slot: how many are held */
+	uint16_t by_slot[WEIR_BATCH_ROWS];
 	/* merged: rows by slot, in their order */
-	struct item *order, *spare;
+	uint32_t *order;       /* lanes of the group, by their number in it, in the order of their items */
+	struct mark *marks[2]; /* NULL until they are needed */
 	uint32_t order_capacity;
-	struct turn *sorted;
+	struct weir_join_turn *sorted;
+	int64_t *tasks; /* task times of turns, of joins within a time; of an inner one only when they are asked for */
+	int64_t task_max; /* none of them is above */
+	bool has_tasks;
 	uint32_t *slot_start, *slot_at;
 	/* while a group is merged */
 	uint32_t *group;   /* its lanes */
-	uint32_t *turn_of; /* by lane: its number in the group */
 	struct pass *pass; /* by lane of the group */
 	uint32_t *start;   /* likewise: its run */
 	uint32_t *counts;
@@ -108,7 +125,9 @@ struct weir_join {
 	enum join_phase phase;
 	uint32_t at, end;
 	const struct held *current; /* whose matches are being written */
-	struct weir_buf found;      /* struct weir_join_found */
+	struct held meeting;        /* current, of an inner join, and its pairs that are to be written at once */
+	struct weir_join_pair pairs[WEIR_BATCH_ROWS];
+	struct weir_buf found; /* struct weir_join_found */
 	uint32_t found_at;
 	struct weir_rows *out; /* rows of fr, or own */
 	struct weir_fragment *fr;
@@ -137,8 +156,24 @@ struct weir_join {
 
 /* ---- join_hold.c ---- */
 
+/* Task time at a turn of a join within a time. */
+int64_t weir_join_task_at(struct weir_join *jn, const struct weir_join_turn *t);
 /* What the clock says of a lane; *out: it is not in the minimum. */
 int64_t weir_join_lane_time(const struct weir_join *jn, const struct lane *ln, bool *out);
+
+/* ---- join_inner.c ---- */
+
+/* What a row that was held becomes as an item: it lies in the buffer of its slot already. pc must be closed behind the
+ * last one. */
+uint64_t weir_join_hold_inner(struct weir_join *jn, struct weir_join_place *pc, const struct weir_keyed *keyed,
+			      uint32_t row, uint32_t fixed, bool null_key);
+/* The same for rows[0..count) in their order by slot, whose columns and keys hold no NULL, into it[0..count). False: it
+ * has done nothing, since some may be late. */
+bool weir_join_hold_inner_all(struct weir_join *jn, struct weir_join_place *pc, const struct weir_keyed *keyed,
+			      const uint16_t *rows, uint32_t count, const uint16_t *order, uint32_t fixed,
+			      struct item *it);
+/* The rows of a slot, from jn->at on. False: no fragment is free, come again. */
+bool weir_join_run_inner(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl);
 
 /* ---- join.c, for the kinds ---- */
 
@@ -161,6 +196,8 @@ void weir_join_emit(struct weir_join *jn, uint32_t side, const struct weir_join_
  * sees e to it, its entry, which weir_join_unpin is asked about before it changes. */
 void weir_join_emit_later(struct weir_join *jn, uint32_t side, const struct weir_join_row *own,
 			  const struct weir_join_row *other, struct weir_entry *e);
+/* The key columns of row n of them, where somebody reads these. */
+void weir_join_put_key(struct weir_join *jn, const uint8_t *key, uint32_t key_bytes, uint32_t n);
 /* Before entry e (or NULL) of a table changes: rows that still read it are handed on. */
 void weir_join_unpin(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, const struct weir_entry *e);
 /* Hands the rows written so far on. */
@@ -168,6 +205,10 @@ void weir_join_flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 /* Leaves those in jn->found, records of the other side, that fulfil what else a match with h needs. */
 void weir_join_keep_matches(struct weir_join *jn, const struct held *h);
 void weir_join_note_late(struct weir_join *jn, struct weir_bundle *b, const struct held *h);
+/* The next pairs of the row whose matches are being written. False: come again. */
+bool weir_join_put_found(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl);
+/* How far ahead rows to come are asked for: themselves, then index lines, then the entries these lead to. */
+enum { AHEAD_ROW = 24, AHEAD_INDEX = 16, AHEAD_ENTRY = 8 };
 
 /* ---- join_window.c ---- */
 

@@ -284,7 +284,7 @@ void weir_join_buffer_find_matches(struct weir_slot *sl, uint32_t side, const st
 void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool entry)
 {
 	if (has_reach(sl->def)) {
-		weir_join_reach_prefetch(&sl->reach[side], r, entry);
+		weir_join_reach_prefetch(&sl->reach[side], r->time, r->hash, entry);
 		return;
 	}
 	int64_t start = side == 1 ? 1 : bucket_of(sl->def, r->time) * 2;
@@ -332,29 +332,50 @@ static WEIR_NOINLINE struct weir_gen *gen_make(struct weir_slot *sl, uint32_t si
 	return weir_slot_add_gen(sl, at, start);
 }
 
-static inline struct weir_buffered *put_in(struct weir_slot *sl, struct weir_gen *g, int64_t gen_start,
-					   const struct weir_join_row *r, uint8_t flags)
+/* Room in g for a record with delta, its head written; *key: where its key and row go. */
+static inline struct weir_buffered *take_in(struct weir_gen *g, uint32_t delta, uint64_t hash, uint32_t key_bytes,
+					    uint32_t row_bytes, uint8_t **key)
 {
-	bool is_long = r->key_bytes >= WEIR_KEY_LONG;
+	bool is_long = key_bytes >= WEIR_KEY_LONG;
 	uint64_t key_at = sizeof(struct weir_buffered) + (is_long ? 8 : 0);
-	uint64_t bytes = weir_buffered_bytes(key_at, r->key_bytes, r->row_bytes);
+	uint64_t bytes = weir_buffered_bytes(key_at, key_bytes, row_bytes);
 	struct weir_entry *e = weir_gen_take(g, bytes, false);
 	struct weir_buffered *bf = (struct weir_buffered *)(void *)e;
 	uint8_t *at = (uint8_t *)(bf + 1);
 	weir_store_le64((uint8_t *)e + bytes - 16, 0); /* what pads it: up to 11 bytes */
 	weir_store_le64((uint8_t *)e + bytes - 8, 0);
-	e->hash = weir_hash_index(r->hash);
-	bf->delta = (uint32_t)(r->time - gen_start);
+	e->hash = weir_hash_index(hash);
+	bf->delta = delta;
 	bf->older = 0;
-	bf->row_bytes = r->row_bytes;
+	bf->row_bytes = row_bytes;
 	if (is_long) {
 		e->key_bytes = WEIR_KEY_LONG;
-		weir_store_le64(at, r->key_bytes);
+		weir_store_le64(at, key_bytes);
 		at += 8;
 	} else {
-		e->key_bytes = (uint16_t)r->key_bytes;
+		e->key_bytes = (uint16_t)key_bytes;
 	}
-	e->flags |= flags;
+	weir_gen_note_new(g);
+	g->entries++;
+	*key = at;
+	return bf;
+}
+
+/* Where records of `side` at `time` are kept. */
+static inline struct weir_gen *gen_at(struct weir_slot *sl, uint32_t side, int64_t time)
+{
+	struct weir_gen *g = has_reach(sl->def) ? reach_of(sl, side, time)->own : NULL;
+	return WEIR_LIKELY(g != NULL) ? g : gen_make(sl, side, time);
+}
+
+static struct weir_buffered *buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
+					uint8_t flags)
+{
+	struct weir_gen *g = gen_at(sl, side, r->time);
+	uint8_t *at;
+	struct weir_buffered *bf = take_in(g, (uint32_t)(r->time - bucket_start(sl->def, g->start >> 1)), r->hash,
+					   r->key_bytes, r->row_bytes, &at);
+	bf->e.flags |= flags;
 	if (WEIR_LIKELY(r->row == r->key + r->key_bytes)) {
 		weir_copy_short(at, r->key, (size_t)r->key_bytes + r->row_bytes);
 	} else {
@@ -362,43 +383,8 @@ static inline struct weir_buffered *put_in(struct weir_slot *sl, struct weir_gen
 		if (r->row_bytes != 0)
 			memcpy(at + r->key_bytes, r->row, r->row_bytes);
 	}
-	weir_gen_note_new(g);
-	g->entries++;
 	list_add(sl, g, bf, r);
 	return bf;
-}
-
-static struct weir_buffered *buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
-					uint8_t flags)
-{
-	const struct weir_state_def *def = sl->def;
-	struct weir_gen *g = has_reach(def) ? reach_of(sl, side, r->time)->own : NULL;
-	if (WEIR_UNLIKELY(g == NULL))
-		g = gen_make(sl, side, r->time);
-	return put_in(sl, g, bucket_start(def, g->start >> 1), r, flags);
-}
-
-bool weir_join_buffer_meet(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t task_time,
-			   struct weir_buf *list)
-{
-	const struct weir_state_def *def = sl->def;
-	const struct weir_join_reach *re = reach_of(sl, side, r->time);
-	if (WEIR_UNLIKELY(re->count > WEIR_COUNT_OF(re->gen) || re->own == NULL)) {
-		weir_join_buffer_find_matches(sl, side, r, task_time, list);
-		(void)buffer_put(sl, side, r, list->bytes != 0 ? WEIR_ENTRY_EMITTED : 0);
-		return list->bytes != 0;
-	}
-	for (uint32_t i = 0; i < re->count; i++) {
-		const struct weir_gen *g = re->gen[i];
-		uint64_t *free_slot;
-		const uint64_t *at = weir_index_find_short(&g->ix, def, r->hash, r->key, r->key_bytes, &free_slot);
-		if (at != NULL)
-			chain_find(sl, g, (struct weir_buffered *)(void *)weir_index_entry(*at),
-				   r->time - back_of(def, side), r->time + ahead_of(def, side), task_time, list);
-	}
-	(void)put_in(sl, re->own, (re->own->start >> 1) << def->bucket_log2, r,
-		     list->bytes != 0 ? WEIR_ENTRY_EMITTED : 0);
-	return list->bytes != 0;
 }
 
 void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool matched)
@@ -415,6 +401,261 @@ void weir_join_buffer_match(struct weir_slot *sl, struct weir_buffered *bf)
 		return;
 	bf->e.flags |= WEIR_ENTRY_EMITTED;
 	weir_gen_mark(gen_of(sl, &bf->e), &bf->e);
+}
+
+/* ---- records that are stored before their turn ---- */
+
+static void place_open(struct weir_join_place *pc, struct weir_gen *g)
+{
+	const struct weir_state_def *def = pc->sl->def;
+	pc->g = g;
+	if (g->entry_page == 0)
+		return;
+	pc->from = (g->start >> 1) << def->bucket_log2;
+	pc->to = pc->from + (INT64_C(1) << def->bucket_log2);
+	pc->page = &g->pages->page[g->entry_page];
+	pc->at = pc->page->base + pc->page->used;
+	pc->end = pc->page->base + pc->page->bytes;
+}
+
+WEIR_NOINLINE struct weir_buffered *weir_join_place_take_slow(struct weir_join_place *pc, int64_t time, uint64_t hash,
+							      uint32_t key_bytes, uint32_t row_bytes, uint8_t **key)
+{
+	weir_join_place_close(pc);
+	struct weir_gen *g = gen_at(pc->sl, pc->side, time);
+	uint64_t bytes = weir_buffered_bytes(sizeof(struct weir_buffered), key_bytes, row_bytes);
+	place_open(pc, g);
+	if (key_bytes < WEIR_KEY_LONG && pc->page != NULL && (uint64_t)(pc->end - pc->at) >= bytes)
+		return weir_join_place_take(pc, time, hash, key_bytes, row_bytes, key);
+	weir_join_place_close(pc);
+	int64_t start = (g->start >> 1) << pc->sl->def->bucket_log2;
+	struct weir_buffered *bf = take_in(g, (uint32_t)(time - start), hash, key_bytes, row_bytes, key);
+	place_open(pc, g);
+	return bf;
+}
+
+static inline struct weir_buffered *turn_record(const struct weir_join_turn *t)
+{
+	return (struct weir_buffered *)(void *)weir_index_entry(t->row);
+}
+
+bool weir_join_buffer_enter(struct weir_slot *sl, const struct weir_join_turn *t, int64_t task_time,
+			    struct weir_buf *list)
+{
+	uint32_t side = weir_join_turn_side(t);
+	struct weir_buffered *bf = turn_record(t);
+	struct weir_join_row r = {.hash = weir_join_turn_hash(t), .time = t->time};
+	r.key = weir_entry_key(sl->def, &bf->e, &r.key_bytes);
+	weir_join_buffer_find_matches(sl, side, &r, task_time, list);
+	list_add(sl, reach_of(sl, side, t->time)->own, bf, &r);
+	return list->bytes != 0;
+}
+
+void weir_join_buffer_refuse(struct weir_slot *sl, const struct weir_join_turn *t)
+{
+	struct weir_gen *g = gen_at(sl, weir_join_turn_side(t), t->time);
+	struct weir_entry *e = &turn_record(t)->e;
+	g->entries--;
+	weir_gen_kill(g, e, weir_entry_bytes(sl->def, e));
+}
+
+/* Of one generation what a look-up needs. */
+struct gen_view {
+	uint64_t *places;
+	uint32_t home;
+	int64_t start;
+	struct weir_gen *g;
+};
+
+/* Of a side's reach. */
+struct reach_view {
+	int64_t from, to;
+	int64_t back, ahead;
+	struct gen_view own;
+	uint32_t count;
+	struct gen_view gen[4]; /* behind count: empty ones, so that a loop need not ask how many there are */
+};
+
+/* The reaches of both sides as rows of either pass by, one as often as the other: what is done for each of them does
+ * the same for both, as no CPU guesses whose turn it is. */
+struct meeting_view {
+	struct reach_view side[2];
+	uint32_t count; /* the larger one */
+};
+
+static const uint64_t no_places[WEIR_INDEX_GROUP] __attribute__((aligned(32)));
+static const struct gen_view no_gen = {.places = (uint64_t *)(uintptr_t)no_places};
+
+static struct gen_view gen_view(const struct weir_slot *sl, struct weir_gen *g)
+{
+	return (struct gen_view){g->ix.slot, g->ix.home, (g->start >> 1) << sl->def->bucket_log2, g};
+}
+
+/* At `time`. One that is empty: it takes a closer look. */
+static WEIR_NOINLINE void view_reach(struct weir_slot *sl, uint32_t side, int64_t time, struct meeting_view *mv)
+{
+	const struct weir_join_reach *re = reach_of(sl, side, time);
+	struct reach_view *rv = &mv->side[side];
+	bool fits = re->count <= WEIR_COUNT_OF(rv->gen) && re->own != NULL;
+	*rv = (struct reach_view){.back = back_of(sl->def, side), .ahead = ahead_of(sl->def, side), .own = no_gen};
+	for (uint32_t i = 0; i < WEIR_COUNT_OF(rv->gen); i++)
+		rv->gen[i] = no_gen;
+	if (fits) {
+		rv->from = re->from;
+		rv->to = re->to;
+		rv->own = gen_view(sl, re->own);
+		rv->count = re->count;
+		for (uint32_t i = 0; i < re->count; i++)
+			rv->gen[i] = gen_view(sl, re->gen[i]);
+	}
+	mv->count = mv->side[0].count > mv->side[1].count ? mv->side[0].count : mv->side[1].count;
+}
+
+static inline uint64_t *view_group(const struct gen_view *gv, uint32_t hash)
+{
+	return &gv->places[hash & gv->home];
+}
+
+/* What the rows behind a block will touch, in steps: themselves, then index lines, then what these lead to. */
+enum { BLOCK = 16 };
+_Static_assert(WEIR_JOIN_AHEAD == 3 * BLOCK, "as far as is looked ahead");
+
+static inline void ask_records(const struct weir_join_turn *t)
+{
+	for (uint32_t i = 0; i < BLOCK; i++) {
+		const uint8_t *p = (const uint8_t *)turn_record(&t[i]);
+		__builtin_prefetch(p, 0, 3);
+		__builtin_prefetch(p + WEIR_CACHE_LINE, 0, 3);
+	}
+}
+
+static inline void ask_groups(const struct meeting_view *mv, const struct weir_join_turn *t)
+{
+	for (uint32_t i = 0; i < BLOCK; i++)
+		__builtin_prefetch(view_group(&mv->side[weir_join_turn_side(&t[i])].own, t[i].hash), 1, 3);
+	for (uint32_t g = 0; g < mv->count; g++)
+		for (uint32_t i = 0; i < BLOCK; i++)
+			__builtin_prefetch(view_group(&mv->side[weir_join_turn_side(&t[i])].gen[g], t[i].hash), 0, 3);
+}
+
+/* Where the tag fits what it leads to; else something that is asked for anyway. */
+static inline void ask_others(const struct meeting_view *mv, const struct weir_join_turn *t)
+{
+	for (uint32_t g = 0; g < mv->count; g++) {
+		for (uint32_t i = 0; i < BLOCK; i++) {
+			const uint64_t *group = view_group(&mv->side[weir_join_turn_side(&t[i])].gen[g], t[i].hash);
+			uint32_t fits = weir_index_match(group, (uint32_t)(t[i].row >> 48));
+			const uint64_t *at = fits != 0 ? &group[__builtin_ctz(fits | 16)] : &t[i].row;
+			const uint8_t *p = (const uint8_t *)weir_index_entry(*at);
+			__builtin_prefetch(p, 0, 3);
+			__builtin_prefetch(p + WEIR_CACHE_LINE, 0, 3);
+		}
+	}
+}
+
+/* The record of t's key in a generation, the newest of them; NULL: none. *free_place: where t's own would go. */
+static inline struct weir_buffered *view_find(const struct weir_state_def *def, const struct gen_view *gv,
+					      const struct weir_join_turn *t, uint64_t **free_place)
+{
+	uint64_t *group = view_group(gv, t->hash);
+	const struct weir_entry *own = &turn_record(t)->e;
+	uint32_t key_bytes;
+	const uint8_t *key;
+	for (uint32_t fits = weir_index_match(group, (uint32_t)(t->row >> 48)); fits != 0; fits &= fits - 1) {
+		struct weir_entry *e = weir_index_entry(group[__builtin_ctz(fits)]);
+		key = weir_entry_key(def, own, &key_bytes);
+		if (weir_entry_is(def, e, t->hash, key, key_bytes))
+			return (struct weir_buffered *)(void *)e;
+	}
+	if (WEIR_UNLIKELY(weir_index_group_is_full(group))) {
+		key = weir_entry_key(def, own, &key_bytes);
+		const uint64_t *at =
+			weir_index_find(&gv->g->ix, def, weir_join_turn_hash(t), key, key_bytes, free_place);
+		return at != NULL ? (struct weir_buffered *)(void *)weir_index_entry(*at) : NULL;
+	}
+	*free_place = group + (group[0] != 0) + (group[1] != 0) + (group[2] != 0); /* they fill from the first on */
+	return NULL;
+}
+
+/* The record of the other side that is the only match of t, or none. False: it takes a closer look. */
+static inline bool find_one(const struct weir_state_def *def, const struct reach_view *rv, uint32_t count,
+			    const struct weir_join_turn *t, int64_t oldest, struct weir_join_pair *pr)
+{
+	uint64_t *free_place;
+	pr->other = NULL;
+	for (uint32_t i = 0; i < count; i++) {
+		struct weir_buffered *bf = view_find(def, &rv->gen[i], t, &free_place);
+		if (bf == NULL)
+			continue;
+		int64_t time = rv->gen[i].start + bf->delta;
+		if (WEIR_UNLIKELY(bf->older != 0 || pr->other != NULL || time < oldest))
+			return false;
+		if (time < t->time - rv->back || time > t->time + rv->ahead)
+			continue;
+		pr->other = bf;
+		pr->time = weir_max_i64(time, t->time);
+	}
+	return true;
+}
+
+/* t, whose key has no other record in its generation, at the place that view_find has found. */
+static inline void view_enter(struct weir_slot *sl, struct meeting_view *mv, const struct reach_view *rv,
+			      const struct weir_join_turn *t, uint64_t *free_place)
+{
+	struct weir_index *ix = &rv->own.g->ix;
+	if (WEIR_LIKELY(ix->used < ix->limit)) {
+		ix->used++;
+		weir_index_store(free_place, t->row);
+		return;
+	}
+	weir_gen_index_add(rv->own.g, &turn_record(t)->e, weir_join_turn_hash(t));
+	for (uint32_t side = 0; side < 2; side++) /* the index has moved */
+		if (mv->side[side].from != mv->side[side].to)
+			view_reach(sl, side, mv->side[side].from, mv);
+}
+
+/* Cost: about 150 instructions a row, 30 more for each further generation of the other side, and four lines of memory
+ * that are not in the cache, each asked for early. */
+bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt)
+{
+	const struct weir_state_def *def = sl->def;
+	const struct weir_join_turn *t = mt->next, *end = mt->end;
+	int64_t oldest = mt->task_max - weir_join_keep_ms(def); /* nothing from then on can be late */
+	struct meeting_view mv = {.count = 0};
+	bool closer = false;
+	for (uint32_t side = 0; side < 2 && t < end; side++)
+		view_reach(sl, side, t->time, &mv);
+	ask_records(t);
+	ask_records(t + BLOCK);
+	ask_groups(&mv, t);
+	while (t < end && mt->count < mt->room && !closer) {
+		const struct weir_join_turn *stop = end - t < BLOCK ? end : t + BLOCK;
+		ask_records(t + 2 * BLOCK);
+		ask_groups(&mv, t + BLOCK);
+		ask_others(&mv, t);
+		for (; t < stop && mt->count < mt->room; t++) {
+			uint32_t side = weir_join_turn_side(t);
+			struct reach_view *rv = &mv.side[side];
+			if (WEIR_UNLIKELY(t->time < rv->from || t->time >= rv->to)) {
+				view_reach(sl, side, t->time, &mv);
+				closer = rv->from == rv->to;
+			}
+			closer |= t->row < WEIR_JOIN_NO_ROWS || t->time < oldest;
+			struct weir_join_pair *pr = &mt->pairs[mt->count];
+			uint64_t *free_place;
+			if (WEIR_UNLIKELY(closer || !find_one(def, rv, mv.count, t, oldest, pr) ||
+					  view_find(def, &rv->own, t, &free_place) != NULL)) {
+				closer = true;
+				break;
+			}
+			pr->own = turn_record(t);
+			pr->side = side;
+			mt->count += pr->other != NULL;
+			view_enter(sl, &mv, rv, t, free_place);
+		}
+	}
+	mt->next = t;
+	return closer;
 }
 
 /* ---- leaving ---- */

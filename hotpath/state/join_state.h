@@ -82,18 +82,15 @@ void weir_join_buffer_find_matches(struct weir_slot *sl, uint32_t side, const st
 void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool entry);
 /* The same as seen from the loop over rows, inline. Rows beyond what is known now, at the end of a generation's time,
  * are few, and so are keys that come again in their generation. */
-WEIR_INLINE void weir_join_reach_prefetch(const struct weir_join_reach *re, const struct weir_join_row *r, bool entry)
+WEIR_INLINE void weir_join_reach_prefetch(const struct weir_join_reach *re, int64_t time, uint64_t hash, bool entry)
 {
-	if (r->time < re->from || r->time >= re->to || re->count > WEIR_COUNT_OF(re->gen))
+	if (time < re->from || time >= re->to || re->count > WEIR_COUNT_OF(re->gen))
 		return;
 	for (uint32_t i = 0; i < re->count; i++)
-		weir_index_prefetch(&re->gen[i]->ix, r->hash, entry);
+		weir_index_prefetch(&re->gen[i]->ix, hash, entry);
 	if (!entry && re->own != NULL)
-		weir_index_prefetch(&re->own->ix, r->hash, false);
+		weir_index_prefetch(&re->own->ix, hash, false);
 }
-/* weir_join_buffer_find_matches and weir_join_buffer_put in one, where no side is outer. True: it has matches. */
-bool weir_join_buffer_meet(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t task_time,
-			   struct weir_buf *list);
 /* Keeps r; matched: it has had a match. */
 void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool matched);
 /* The record has a match. */
@@ -127,5 +124,96 @@ WEIR_INLINE bool weir_join_buffer_has_match(const struct weir_buffered *bf)
 }
 /* Gives back what no look-up at task_time or later would find. */
 void weir_join_drop(struct weir_slot *sl, int64_t task_time);
+
+/* ---- buffers where no side is outer: a record is stored when it comes, and enters when its turn comes ----
+ *
+ * Until then no look-up sees it. By the next barrier every record has entered or has been refused. */
+
+/* Where records of one side of a slot go that come one after the other. */
+struct weir_join_place {
+	struct weir_slot *sl;
+	uint32_t side;
+	int64_t from, to; /* times of g */
+	struct weir_gen *g;
+	struct weir_page *page; /* NULL: closed */
+	uint8_t *at, *end;      /* in it */
+	uint32_t taken;
+};
+/* Before anybody else looks at the slot. */
+WEIR_INLINE void weir_join_place_close(struct weir_join_place *pc)
+{
+	if (pc->page != NULL) {
+		pc->page->used = (uint32_t)(pc->at - pc->page->base);
+		pc->g->entries += pc->taken;
+		pc->g->appended += pc->taken;
+	}
+	pc->page = NULL;
+	pc->from = pc->to = 0;
+	pc->taken = 0;
+}
+struct weir_buffered *weir_join_place_take_slow(struct weir_join_place *pc, int64_t time, uint64_t hash,
+						uint32_t key_bytes, uint32_t row_bytes, uint8_t **key);
+/* Room for a record; *key: where key and row are to be written. Cost: about 25 instructions. */
+WEIR_INLINE struct weir_buffered *weir_join_place_take(struct weir_join_place *pc, int64_t time, uint64_t hash,
+						       uint32_t key_bytes, uint32_t row_bytes, uint8_t **key)
+{
+	uint64_t bytes = weir_buffered_bytes(sizeof(struct weir_buffered), key_bytes, row_bytes);
+	if (WEIR_UNLIKELY(time < pc->from || time >= pc->to || (uint64_t)(pc->end - pc->at) < bytes ||
+			  key_bytes >= WEIR_KEY_LONG))
+		return weir_join_place_take_slow(pc, time, hash, key_bytes, row_bytes, key);
+	struct weir_buffered *bf = (struct weir_buffered *)(void *)pc->at;
+	weir_store_le64(pc->at + bytes - 16, 0); /* what pads it: up to 11 bytes */
+	weir_store_le64(pc->at + bytes - 8, 0);
+	bf->e = (struct weir_entry){.hash = weir_hash_index(hash),
+				    .key_bytes = (uint16_t)key_bytes,
+				    .page_log2 = (uint8_t)__builtin_ctz(pc->page->bytes)};
+	bf->delta = (uint32_t)(time - pc->from);
+	bf->older = 0;
+	bf->row_bytes = row_bytes;
+	*key = (uint8_t *)(bf + 1);
+	pc->at += bytes;
+	pc->taken++;
+	return bf;
+}
+
+/* A record, or any other row of a join, when its turn is known. */
+struct weir_join_turn {
+	uint64_t row;  /* what an index would hold of it: its hash's tag << 48 | where it lies; or enum weir_join_no_row
+			*/
+	int64_t time;  /* as its lane counts it: a record's own */
+	uint32_t hash; /* the half of the hash that says where in an index */
+	uint32_t turn; /* place in the merged order; the highest bit is its side */
+};
+/* Rows of an inner join that never become records: nothing but a time, a key that is NULL, one that came late. */
+enum weir_join_no_row { WEIR_JOIN_NO_ROW, WEIR_JOIN_NULL_KEY, WEIR_JOIN_LATE, WEIR_JOIN_NO_ROWS };
+#define WEIR_JOIN_SIDE (1u << 31)
+WEIR_INLINE uint32_t weir_join_turn_side(const struct weir_join_turn *t)
+{
+	return t->turn >> 31;
+}
+WEIR_INLINE uint64_t weir_join_turn_hash(const struct weir_join_turn *t)
+{
+	return t->row >> 48 << 32 | t->hash;
+}
+
+struct weir_join_pair {
+	struct weir_buffered *own, *other;
+	int64_t time;  /* the later of both */
+	uint32_t side; /* of own */
+};
+struct weir_join_meeting {
+	const struct weir_join_turn *next, *end; /* readable WEIR_JOIN_AHEAD beyond end */
+	int64_t task_max;                        /* task time is nowhere above */
+	struct weir_join_pair *pairs;
+	uint32_t count, room; /* of pairs */
+};
+enum { WEIR_JOIN_AHEAD = 48 };
+/* Enters rows, in their order, until the end or until there is no room. True: next asks for a closer look. */
+bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt);
+/* One row: weir_join_buffer_find_matches, then look-ups see it. True: it has matches. */
+bool weir_join_buffer_enter(struct weir_slot *sl, const struct weir_join_turn *t, int64_t task_time,
+			    struct weir_buf *list);
+/* The record is late: its room is lost until its generation goes. */
+void weir_join_buffer_refuse(struct weir_slot *sl, const struct weir_join_turn *t);
 
 #endif

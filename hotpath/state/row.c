@@ -18,19 +18,6 @@ uint64_t weir_row_bytes(const struct weir_col *const *cols, uint32_t count, uint
 	return bytes;
 }
 
-static uint8_t *put_text(uint8_t *to, const struct weir_str *s)
-{
-	if (s->bytes < WEIR_ROW_LENGTH_LONG) {
-		*to++ = (uint8_t)s->bytes;
-	} else {
-		*to++ = WEIR_ROW_LENGTH_LONG;
-		weir_store_le32(to, s->bytes);
-		to += 4;
-	}
-	weir_copy_short(to, s->data, s->bytes);
-	return to + s->bytes;
-}
-
 uint8_t *weir_row_pack(const struct weir_col *const *cols, uint32_t count, uint32_t row, uint8_t *to)
 {
 	uint8_t *nulls = to;
@@ -58,7 +45,7 @@ uint8_t *weir_row_pack(const struct weir_col *const *cols, uint32_t count, uint3
 			to += 16;
 			break;
 		case WEIR_PHYS_STR:
-			to = put_text(to, &c->str[at]);
+			to = weir_row_put_text(to, &c->str[at]);
 			break;
 		}
 	}
@@ -74,33 +61,6 @@ uint32_t weir_row_fixed(const struct weir_col *const *cols, uint32_t count)
 		bytes += cols[i]->phys == WEIR_PHYS_STR ? 1 : (uint32_t)weir_phys_bytes(cols[i]->phys);
 	}
 	return bytes;
-}
-
-uint8_t *weir_row_pack_plain(const struct weir_col *const *cols, uint32_t count, uint32_t row, uint8_t *to)
-{
-	for (uint32_t i = 0; i < count; i += 8)
-		*to++ = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		const struct weir_col *c = cols[i];
-		switch (c->phys) {
-		case WEIR_PHYS_U8:
-			*to++ = c->u8[row];
-			break;
-		case WEIR_PHYS_I64:
-		case WEIR_PHYS_F64:
-			memcpy(to, &c->i64[row], 8);
-			to += 8;
-			break;
-		case WEIR_PHYS_I128:
-			memcpy(to, &c->i128[row], 16);
-			to += 16;
-			break;
-		case WEIR_PHYS_STR:
-			to = put_text(to, &c->str[row]);
-			break;
-		}
-	}
-	return to;
 }
 
 static void set_null(struct weir_col *c, uint32_t row)

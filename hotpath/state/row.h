@@ -31,7 +31,44 @@ WEIR_INLINE uint64_t weir_row_bytes_plain(const struct weir_col *const *cols, ui
 	}
 	return bytes;
 }
-uint8_t *weir_row_pack_plain(const struct weir_col *const *cols, uint32_t count, uint32_t row, uint8_t *to);
+WEIR_INLINE uint8_t *weir_row_put_text(uint8_t *to, const struct weir_str *s)
+{
+	if (WEIR_LIKELY(s->bytes < WEIR_ROW_LENGTH_LONG)) {
+		*to++ = (uint8_t)s->bytes;
+	} else {
+		*to++ = WEIR_ROW_LENGTH_LONG;
+		weir_store_le32(to, s->bytes);
+		to += 4;
+	}
+	weir_copy_short(to, s->data, s->bytes);
+	return to + s->bytes;
+}
+WEIR_INLINE uint8_t *weir_row_pack_plain(const struct weir_col *const *cols, uint32_t count, uint32_t row, uint8_t *to)
+{
+	for (uint32_t i = 0; i < count; i += 8)
+		*to++ = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct weir_col *c = cols[i];
+		switch (c->phys) {
+		case WEIR_PHYS_U8:
+			*to++ = c->u8[row];
+			break;
+		case WEIR_PHYS_I64:
+		case WEIR_PHYS_F64:
+			memcpy(to, &c->i64[row], 8);
+			to += 8;
+			break;
+		case WEIR_PHYS_I128:
+			memcpy(to, &c->i128[row], 16);
+			to += 16;
+			break;
+		case WEIR_PHYS_STR:
+			to = weir_row_put_text(to, &c->str[row]);
+			break;
+		}
+	}
+	return to;
+}
 /* The reverse, into row `row` of cols[0..count), whose null bits are clear. Strings point into data, or, where
  * own is given, into memory taken from it. Bytes that end early (damaged state) leave NULLs. Returns the bytes taken
  * from own. */

@@ -1,0 +1,175 @@
+/* join_inner.c: inner joins of two streams, the usual kind (join.h). @thread worker
+ *
+ *   hold    a row --> its record in the join's buffer, where it stays; look-ups do not see it yet
+ *   turn    other side's records of its key --> results; now look-ups see it
+ *
+ * So a row is packed once and never moved. One that proves late at its turn leaves a hole in its page; one that is late
+ * already when it comes, and one whose key is NULL, is an item and nothing else. */
+#include "hotpath/run/join_private.h"
+
+#include "hotpath/core/hash.h"
+
+/* Cost: about 80 instructions and what packing takes. */
+uint64_t weir_join_hold_inner(struct weir_join *jn, struct weir_join_place *pc, const struct weir_keyed *keyed,
+			      uint32_t row, uint32_t fixed, bool null_key)
+{
+	const struct weir_state_def *def = jn->def;
+	uint32_t slot = keyed->slot[row], col_count = def->sides[pc->side].col_count;
+	uint32_t key_bytes = keyed->key_bytes[row];
+	int64_t time = keyed->time[row];
+	/* Task time never falls: what is late now will be late at its turn. */
+	if (WEIR_UNLIKELY(weir_join_is_late(def, time, jn->task_before[weir_join_is_direct(jn) ? slot : 0])))
+		return WEIR_JOIN_LATE;
+	if (WEIR_UNLIKELY(null_key))
+		return WEIR_JOIN_NULL_KEY;
+	struct weir_slot *sl = jn->w->slots[jn->stage][slot];
+	if (pc->sl != sl) {
+		weir_join_place_close(pc);
+		pc->sl = sl;
+	}
+	uint64_t hash = keyed->hash[row];
+	uint64_t row_bytes = fixed ? weir_row_bytes_plain(keyed->cols, col_count, row, fixed)
+				   : weir_row_bytes(keyed->cols, col_count, row);
+	uint8_t *key;
+	struct weir_buffered *bf = weir_join_place_take(pc, time, hash, key_bytes, (uint32_t)row_bytes, &key);
+	weir_copy_short(key, keyed->key[row], key_bytes);
+	if (fixed)
+		(void)weir_row_pack_plain(keyed->cols, col_count, row, key + key_bytes);
+	else
+		(void)weir_row_pack(keyed->cols, col_count, row, key + key_bytes);
+	return (uint64_t)weir_index_tag(hash) << 48 | (uint64_t)(uintptr_t)bf;
+}
+
+/* Bytes of each row as it is packed, a column at a time. */
+static void measure_rows(const struct weir_keyed *keyed, uint32_t col_count, const uint16_t *rows, uint32_t count,
+			 uint32_t fixed, uint32_t *bytes)
+{
+	for (uint32_t i = 0; i < count; i++)
+		bytes[i] = fixed;
+	for (uint32_t c = 0; c < col_count; c++) {
+		const struct weir_str *str = keyed->cols[c]->str;
+		for (uint32_t i = 0; keyed->cols[c]->phys == WEIR_PHYS_STR && i < count; i++) {
+			uint32_t n = str[rows[i]].bytes;
+			bytes[i] += n + (n >= WEIR_ROW_LENGTH_LONG ? 4 : 0);
+		}
+	}
+}
+
+static bool may_be_late(const struct weir_join *jn, const struct weir_keyed *keyed, const uint16_t *rows,
+			uint32_t count)
+{
+	int64_t low = INT64_MAX;
+	for (uint32_t i = 0; i < count; i++)
+		low = weir_min_i64(low, keyed->time[rows[i]]);
+	return weir_join_is_late(jn->def, low, jn->task_before_max);
+}
+
+/* Cost: about 70 instructions a row and what packing takes. */
+bool weir_join_hold_inner_all(struct weir_join *jn, struct weir_join_place *pc, const struct weir_keyed *keyed,
+			      const uint16_t *rows, uint32_t count, const uint16_t *order, uint32_t fixed,
+			      struct item *it)
+{
+	uint32_t col_count = jn->def->sides[pc->side].col_count, bytes[WEIR_BATCH_ROWS];
+	const struct weir_col *const *cols = keyed->cols;
+	struct weir_slot *const *slots = jn->w->slots[jn->stage];
+	if (may_be_late(jn, keyed, rows, count))
+		return false;
+	measure_rows(keyed, col_count, rows, count, fixed, bytes);
+	for (uint32_t n = 0; n < count;) {
+		uint32_t slot = keyed->slot[rows[order[n]]], end = jn->slot_at[slot];
+		struct weir_join_place at = {.sl = slots[slot], .side = pc->side};
+		for (; n < end; n++) {
+			uint32_t i = order[n], row = rows[i], key_bytes = keyed->key_bytes[row];
+			int64_t time = keyed->time[row];
+			uint64_t hash = keyed->hash[row];
+			uint8_t *key;
+			struct weir_buffered *bf = weir_join_place_take(&at, time, hash, key_bytes, bytes[i], &key);
+			weir_copy_short(key, keyed->key[row], key_bytes);
+			(void)weir_row_pack_plain(cols, col_count, row, key + key_bytes);
+			it[i] = (struct item){time, (uint64_t)weir_index_tag(hash) << 48 | (uint64_t)(uintptr_t)bf,
+					      weir_hash_index(hash), slot};
+		}
+		weir_join_place_close(&at);
+	}
+	return true;
+}
+
+/* Results, their columns to be written when they are handed on. */
+static void put_pairs(struct weir_join *jn, uint32_t count)
+{
+	const struct weir_state_def *def = jn->def;
+	struct weir_rows *to = jn->out;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct weir_join_pair *pr = &jn->pairs[i];
+		uint32_t n = to->count++, at = jn->later_count++, own_key, other_key;
+		const uint8_t *own = weir_entry_key(def, &pr->own->e, &own_key);
+		const uint8_t *other = weir_entry_key(def, &pr->other->e, &other_key);
+		jn->later[at] = (uint16_t)n;
+		jn->packed[pr->side][at] = (struct weir_packed){own + own_key, pr->own->row_bytes};
+		jn->packed[1 - pr->side][at] = (struct weir_packed){other + other_key, pr->other->row_bytes};
+		to->time[n] = pr->time;
+		to->op[n] = WEIR_OP_INSERT;
+		to->entry[n] = NULL;
+		if (jn->reads_keys)
+			weir_join_put_key(jn, own, own_key, n);
+		if (jn->has_stage_branch)
+			jn->out_bytes += (uint64_t)pr->own->row_bytes + pr->other->row_bytes;
+	}
+}
+
+/* The row whose turn it is, by the exact task time. */
+static void take_closer_look(struct weir_join *jn, struct weir_slot *sl, const struct weir_join_turn *t)
+{
+	struct weir_counters *now = jn->w->st->now;
+	int64_t task = weir_join_task_at(jn, t);
+	if (weir_join_is_late(jn->def, t->time, task)) {
+		now->late++;
+		now->by_reason[WEIR_REASON_LATE]++;
+		if (t->row >= WEIR_JOIN_NO_ROWS)
+			weir_join_buffer_refuse(sl, t);
+		return;
+	}
+	if (t->row == WEIR_JOIN_NULL_KEY) {
+		now->filtered++;
+		return;
+	}
+	now->applied++;
+	sl->records++;
+	jn->found.bytes = 0;
+	jn->found_at = 0;
+	if (!weir_join_buffer_enter(sl, t, task, &jn->found))
+		return;
+	const struct weir_join_found own = {(struct weir_buffered *)(void *)weir_index_entry(t->row), t->time};
+	weir_join_buffer_get(jn->def, &own, &jn->meeting.r);
+	jn->meeting.side = (uint8_t)weir_join_turn_side(t);
+	jn->current = &jn->meeting;
+}
+
+bool weir_join_run_inner(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl)
+{
+	for (;;) {
+		if (jn->current && !weir_join_put_found(jn, b, sl))
+			return false;
+		if (jn->at == jn->end)
+			return true;
+		if (!weir_join_room(jn, b, sl->number))
+			return false;
+		/* Rows that others copy are handed on when they are large: as many as surely fit. */
+		uint32_t room = WEIR_BATCH_ROWS - jn->out->count;
+		if (jn->has_stage_branch && room > 32)
+			room = 32;
+		struct weir_join_meeting mt = {.next = jn->sorted + jn->at,
+					       .end = jn->sorted + jn->end,
+					       .task_max = jn->task_max,
+					       .pairs = jn->pairs,
+					       .room = room};
+		bool closer = weir_join_meet(sl, &mt);
+		uint64_t met = (uint64_t)(mt.next - (jn->sorted + jn->at));
+		jn->at += (uint32_t)met;
+		sl->records += met;
+		jn->w->st->now->applied += met;
+		put_pairs(jn, mt.count);
+		if (closer)
+			take_closer_look(jn, sl, &jn->sorted[jn->at++]);
+	}
+}
