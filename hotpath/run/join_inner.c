@@ -40,21 +40,6 @@ uint64_t weir_join_hold_inner(struct weir_join *jn, struct weir_join_place *pc, 
 	return (uint64_t)weir_index_tag(hash) << 48 | (uint64_t)(uintptr_t)bf;
 }
 
-/* Bytes of each row as it is packed, a column at a time. */
-static void measure_rows(const struct weir_keyed *keyed, uint32_t col_count, const uint16_t *rows, uint32_t count,
-			 uint32_t fixed, uint32_t *bytes)
-{
-	for (uint32_t i = 0; i < count; i++)
-		bytes[i] = fixed;
-	for (uint32_t c = 0; c < col_count; c++) {
-		const struct weir_str *str = keyed->cols[c]->str;
-		for (uint32_t i = 0; keyed->cols[c]->phys == WEIR_PHYS_STR && i < count; i++) {
-			uint32_t n = str[rows[i]].bytes;
-			bytes[i] += n + (n >= WEIR_ROW_LENGTH_LONG ? 4 : 0);
-		}
-	}
-}
-
 static bool may_be_late(const struct weir_join *jn, const struct weir_keyed *keyed, const uint16_t *rows,
 			uint32_t count)
 {
@@ -74,7 +59,7 @@ bool weir_join_hold_inner_all(struct weir_join *jn, struct weir_join_place *pc, 
 	struct weir_slot *const *slots = jn->w->slots[jn->stage];
 	if (may_be_late(jn, keyed, rows, count))
 		return false;
-	measure_rows(keyed, col_count, rows, count, fixed, bytes);
+	weir_row_bytes_plain_many(cols, col_count, rows, count, fixed, bytes);
 	for (uint32_t n = 0; n < count;) {
 		uint32_t slot = keyed->slot[rows[order[n]]], end = jn->slot_at[slot];
 		struct weir_join_place at = {.sl = slots[slot], .side = pc->side};

@@ -63,6 +63,21 @@ uint32_t weir_row_fixed(const struct weir_col *const *cols, uint32_t count)
 	return bytes;
 }
 
+void weir_row_bytes_plain_many(const struct weir_col *const *cols, uint32_t count, const uint16_t *rows,
+			       uint32_t row_count, uint32_t fixed, uint32_t *bytes)
+{
+	for (uint32_t i = 0; i < row_count; i++)
+		bytes[i] = fixed;
+	for (uint32_t c = 0; c < count; c++) {
+		if (cols[c]->phys != WEIR_PHYS_STR)
+			continue;
+		for (uint32_t i = 0; i < row_count; i++) {
+			uint32_t n = cols[c]->str[rows[i]].bytes;
+			bytes[i] += n + (n >= WEIR_ROW_LENGTH_LONG ? 4 : 0);
+		}
+	}
+}
+
 static void set_null(struct weir_col *c, uint32_t row)
 {
 	weir_col_set_null(c, row);

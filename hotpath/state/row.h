@@ -31,6 +31,9 @@ WEIR_INLINE uint64_t weir_row_bytes_plain(const struct weir_col *const *cols, ui
 	}
 	return bytes;
 }
+/* The same of rows[0..row_count), a column at a time. */
+void weir_row_bytes_plain_many(const struct weir_col *const *cols, uint32_t count, const uint16_t *rows,
+			       uint32_t row_count, uint32_t fixed, uint32_t *bytes);
 WEIR_INLINE uint8_t *weir_row_put_text(uint8_t *to, const struct weir_str *s)
 {
 	if (WEIR_LIKELY(s->bytes < WEIR_ROW_LENGTH_LONG)) {

@@ -22,9 +22,9 @@ struct rig {
 	struct weir_agg row;
 	struct weir_arena *ar;
 	struct weir_slot *sl;
-	struct weir_buf packs[64]; /* the changelog: bodies by number, as they were written */
-	struct weir_buf pages[64];
-	uint32_t order[4096], order_count; /* page: 64 + number */
+	struct weir_buf packs[256]; /* the changelog: bodies by number, as they were written */
+	struct weir_buf pages[256];
+	uint32_t order[4096], order_count; /* page: 256 + number */
 	uint64_t epoch;
 	uint64_t logged; /* bytes of all bodies */
 };
@@ -53,7 +53,7 @@ static void rig_fini(struct rig *rg)
 {
 	weir_slot_destroy(rg->sl);
 	weir_arena_destroy(rg->ar);
-	for (int i = 0; i < 64; i++) {
+	for (int i = 0; i < 256; i++) {
 		weir_buf_fini(&rg->packs[i]);
 		weir_buf_fini(&rg->pages[i]);
 	}
@@ -120,7 +120,7 @@ static void log_pack(void *ctx, uint32_t slot, uint32_t k, const uint8_t *body, 
 {
 	struct rig *rg = ctx;
 	(void)slot;
-	assert_true(k < 64 && body != NULL && rg->order_count < 4096);
+	assert_true(k < 256 && body != NULL && rg->order_count < 4096);
 	rg->logged += bytes;
 	rg->packs[k].bytes = 0;
 	weir_buf_put(&rg->packs[k], body, bytes);
@@ -131,11 +131,11 @@ static void log_page(void *ctx, uint32_t slot, uint32_t page, uint32_t part, con
 {
 	struct rig *rg = ctx;
 	(void)slot;
-	assert_true(page < 64 && part == 0 && body != NULL && rg->order_count < 4096);
+	assert_true(page < 256 && part == 0 && body != NULL && rg->order_count < 4096);
 	rg->logged += bytes;
 	rg->pages[page].bytes = 0;
 	weir_buf_put(&rg->pages[page], body, bytes);
-	rg->order[rg->order_count++] = 64 + page;
+	rg->order[rg->order_count++] = 256 + page;
 }
 
 static void barrier(struct rig *rg)
@@ -161,9 +161,9 @@ static enum weir_err restore(struct rig *rg)
 			newest &= rg->order[k] != id;
 		if (!newest)
 			continue;
-		err = id < 64 ? weir_slot_restore_pack(rg->sl, id, rg->packs[id].data, rg->packs[id].bytes, NULL)
-			      : weir_slot_restore_page(rg->sl, id - 64, 0, rg->pages[id - 64].data,
-						       rg->pages[id - 64].bytes, NULL);
+		err = id < 256 ? weir_slot_restore_pack(rg->sl, id, rg->packs[id].data, rg->packs[id].bytes, NULL)
+			       : weir_slot_restore_page(rg->sl, id - 256, 0, rg->pages[id - 256].data,
+							rg->pages[id - 256].bytes, NULL);
 	}
 	return err == WEIR_OK ? weir_slot_restore_finish(rg->sl, NULL) : err;
 }
@@ -322,6 +322,122 @@ static void test_a_restored_buffer_goes_on(void **state)
 	rig_fini(&rg);
 }
 
+/* Pairs as text: number of the row whose turn it is, then that of its match. */
+static void put_pair(struct weir_buf *out, uint64_t own, const struct weir_buffered *other,
+		     const struct weir_state_def *def)
+{
+	uint32_t n;
+	const uint8_t *key = weir_entry_key(def, &other->e, &n);
+	weir_buf_printf(out, "%u-%u ", (unsigned)own, (unsigned)weir_load_le64(key + n));
+}
+
+/* Turns t[0..count), whose rows' numbers begin at first: met as far as that goes, looked at closer where it asks. */
+static void meet(struct rig *rg, const struct weir_join_turn *t, uint32_t count, const int64_t *task, uint32_t first,
+		 uint32_t room, struct weir_buf *out, uint32_t *refused)
+{
+	struct weir_join_pair pairs[8];
+	struct weir_join_meeting mt = {.next = t, .end = t + count, .pairs = pairs, .task_max = task[count - 1]};
+	while (mt.next < mt.end) {
+		mt.count = 0;
+		mt.room = room;
+		bool closer = weir_join_meet(rg->sl, &mt);
+		for (uint32_t i = 0; i < mt.count; i++) {
+			uint32_t n;
+			const uint8_t *key = weir_entry_key(&rg->def, &pairs[i].own->e, &n);
+			put_pair(out, weir_load_le64(key + n), pairs[i].other, &rg->def);
+		}
+		if (!closer)
+			continue;
+		uint32_t at = (uint32_t)(mt.next++ - t);
+		struct weir_buf list = {0};
+		if (weir_join_is_late(&rg->def, t[at].time, task[at])) {
+			weir_join_buffer_refuse(rg->sl, &t[at]);
+			++*refused;
+		} else {
+			(void)weir_join_buffer_enter(rg->sl, &t[at], task[at], &list);
+		}
+		const struct weir_join_found *f = (const struct weir_join_found *)(const void *)list.data;
+		for (uint32_t i = 0; i < list.bytes / sizeof *f; i++)
+			put_pair(out, first + at, f[i].bf, &rg->def);
+		weir_buf_fini(&list);
+	}
+}
+
+/* Rows that are stored when they come and enter at their turn find what they would if they were put then. */
+static void test_rows_stored_before_their_turn_find_the_same(void **state)
+{
+	(void)state;
+	enum { ROUNDS = 60, ROWS = 300 };
+	struct rig rg, twin;
+	struct weir_buf got = {0}, expected = {0};
+	uint64_t seed = 7;
+	uint32_t refused = 0, number = 0;
+	uint64_t bytes = 0;
+	int64_t now = 0;
+	rig_init(&rg, &within, false, false, false);
+	rig_init(&twin, &within, false, false, false);
+	for (uint32_t round = 0; round < ROUNDS; round++) {
+		static struct weir_join_turn t[ROWS + WEIR_JOIN_AHEAD];
+		static int64_t task[ROWS];
+		uint32_t keys = round % 3 == 0 ? 5 : 500;
+		struct weir_join_place pc[2] = {{.sl = rg.sl, .side = 0}, {.sl = rg.sl, .side = 1}};
+		got.bytes = expected.bytes = 0;
+		for (uint32_t i = 0; i < ROWS; i++) {
+			seed = weir_hash(&seed, sizeof seed);
+			uint32_t side = seed % 2, k = (uint32_t)(seed >> 8) % keys;
+			/* Now and then one is late, or of a generation that has gone or is still to come. */
+			int64_t time = now + (int64_t)(seed >> 32) % 400 - (seed % 97 == 0 ? 12000 : 0);
+			struct weir_join_row r = row_of(k, time = weir_max_i64(time, 0), number + i);
+			uint8_t *key;
+			if (pc[1 - side].page) /* both may write to the directory of pages */
+				weir_join_place_close(&pc[1 - side]);
+			struct weir_buffered *bf =
+				weir_join_place_take(&pc[side], time, r.hash, r.key_bytes, r.row_bytes, &key);
+			memcpy(key, r.key, r.key_bytes);
+			memcpy(key + r.key_bytes, r.row, r.row_bytes);
+			t[i] = (struct weir_join_turn){(uint64_t)weir_index_tag(r.hash) << 48 | (uint64_t)(uintptr_t)bf,
+						       time, weir_hash_index(r.hash), i | side << 31};
+			task[i] = now;
+			now += (int64_t)(seed >> 20) % 20;
+		}
+		weir_join_place_close(&pc[0]);
+		weir_join_place_close(&pc[1]);
+		for (uint32_t i = 0; i < ROWS; i++) {
+			uint32_t n;
+			const uint8_t *key = weir_entry_key(&rg.def, weir_index_entry(t[i].row), &n);
+			struct weir_join_row r = {weir_join_turn_hash(&t[i]), t[i].time, key, n, 8, key + n};
+			struct weir_buf list = {0};
+			if (weir_join_is_late(&twin.def, t[i].time, task[i]))
+				continue;
+			weir_join_buffer_find_matches(twin.sl, t[i].turn >> 31, &r, task[i], &list);
+			const struct weir_join_found *f = (const struct weir_join_found *)(const void *)list.data;
+			for (uint32_t m = 0; m < list.bytes / sizeof *f; m++)
+				put_pair(&expected, number + i, f[m].bf, &twin.def);
+			weir_join_buffer_put(twin.sl, t[i].turn >> 31, &r, list.bytes != 0);
+			weir_buf_fini(&list);
+		}
+		meet(&rg, t, ROWS, task, number, 1 + round % 8, &got, &refused);
+		assert_int_equal(got.bytes, expected.bytes);
+		assert_memory_equal(got.data, expected.data, got.bytes);
+		bytes += got.bytes;
+		assert_int_equal(weir_slot_entries(rg.sl), weir_slot_entries(twin.sl));
+		weir_join_drop(rg.sl, now);
+		weir_join_drop(twin.sl, now);
+		number += ROWS;
+		if (round % 5 != 4)
+			continue;
+		barrier(&rg);
+		assert_int_equal(restore(&rg), WEIR_OK);
+		assert_int_equal(weir_slot_entries(rg.sl), weir_slot_entries(twin.sl));
+	}
+	assert_true(bytes > 100000);
+	assert_true(refused > 50);
+	weir_buf_fini(&got);
+	weir_buf_fini(&expected);
+	rig_fini(&rg);
+	rig_fini(&twin);
+}
+
 static void test_a_buffer_with_a_wrong_link_is_refused(void **state)
 {
 	(void)state;
@@ -422,6 +538,7 @@ int main(void)
 		cmocka_unit_test(test_generations_go_as_a_whole),
 		cmocka_unit_test(test_a_record_costs_at_most_48_bytes_beside_its_columns),
 		cmocka_unit_test(test_a_restored_buffer_goes_on),
+		cmocka_unit_test(test_rows_stored_before_their_turn_find_the_same),
 		cmocka_unit_test(test_a_buffer_with_a_wrong_link_is_refused),
 		cmocka_unit_test(test_tables_change_and_come_back),
 		cmocka_unit_test(test_versions),
