@@ -537,6 +537,20 @@ static enum weir_err io_loop(struct weir_engine *en, struct weir_diag **dg)
 	return weir_feed_result(fd, dg);
 }
 
+/* A stop that brokers who are away did not let commit: what was read last is read again next time, as where the stop
+ * has waited its whole time. Whoever stops twice wants to end, whatever becomes of it. */
+static enum weir_err stopped_short(const struct weir_engine *en, struct weir_diag **dg)
+{
+	if (atomic_load_explicit(&en->stops, memory_order_relaxed) > 1)
+		return WEIR_E_STOPPED;
+	struct weir_diag *why = *dg;
+	*dg = NULL;
+	enum weir_err err = weir_diag_set(dg, WEIR_E_UNAVAILABLE, "%s: what was not committed is read again next time",
+					  weir_diag_text(why));
+	weir_diag_destroy(why);
+	return err;
+}
+
 /* The threads, from restored slots to the last order point. */
 static enum weir_err run_session(struct weir_engine *en, struct weir_diag **dg)
 {
@@ -562,7 +576,7 @@ static enum weir_err run_session(struct weir_engine *en, struct weir_diag **dg)
 		*dg = en->snap_diag;
 		en->snap_diag = NULL;
 	}
-	return err;
+	return err == WEIR_E_STOPPED ? stopped_short(en, dg) : err;
 }
 
 static void say_resumed(const struct weir_core *co)

@@ -386,28 +386,40 @@ if wants away; then
 		not_ok "after the broker came back: $(tail -n 3 "$scratch/said" | tr '\n' ' ')"
 	fi
 	fine "the broker was away: every result exactly once" exact_on "$app" final
+	# stopped_away NAME GUARANTEE: the job of $scratch/$app.sql
+	stopped_away() {
+		"$weir" run "$scratch/$app.sql" -b "$b" -X "processing.guarantee=$2" -X scan.rate=20000 -X stop.wait.ms=3s 2>"$scratch/said" &
+		pid=$!
+		sleep 3
+		$kafka stop "$scratch/broker"
+		sleep 1
+		kill -TERM $pid
+		for ((k = 0; k < 300; k++)); do
+			kill -0 $pid 2>/dev/null || break
+			sleep 0.1
+		done
+		kill -9 $pid 2>/dev/null && not_ok "$1: a stop waits for a broker that is away for ever"
+		wait $pid
+		k=$?
+		if [ $k = 75 ] && grep -q 'read again next time' "$scratch/said"; then
+			ok "$1: a stop does not wait for ever for a broker that is away"
+		else
+			not_ok "$1: a stop while the broker is away ends with $k: $(tail -n 3 "$scratch/said" | tr '\n' ' ')"
+		fi
+		$kafka start "$scratch/broker" >/dev/null || not_ok "starting the broker again"
+		expect "$1: the next run goes on" 0 "records in" timeout 180 "$weir" run "$scratch/$app.sql" -b "$b" -X "processing.guarantee=$2"
+	}
+	app=away-stateless
+	cat >"$scratch/$app.sql" <<-SQL
+		CREATE TABLE orders (order_id STRING, merchant_id STRING, amount DECIMAL(12,2))
+		WITH ('connector' = 'kafka', 'topic' = '$source', 'format' = 'json'$bounded);
+		CREATE TABLE large (order_id STRING, amount DECIMAL(12,2)) WITH ('connector' = 'kafka', 'topic' = '$app', 'format' = 'json');
+		INSERT INTO large SELECT order_id, amount FROM orders WHERE amount > 10;
+	SQL
+	stopped_away "at_least_once without state" at_least_once
 	app=away-stopped
 	sql "$scratch/$app.sql" "$app" final "$bounded"
-	"$weir" run "$scratch/$app.sql" -b "$b" -X processing.guarantee=exactly_once -X scan.rate=20000 -X stop.wait.ms=3s 2>"$scratch/said" &
-	pid=$!
-	sleep 3
-	$kafka stop "$scratch/broker"
-	sleep 1
-	kill -TERM $pid
-	for ((k = 0; k < 300; k++)); do
-		kill -0 $pid 2>/dev/null || break
-		sleep 0.1
-	done
-	kill -9 $pid 2>/dev/null && not_ok "a stop waits for a broker that is away for ever"
-	wait $pid
-	k=$?
-	if [ $k = 75 ] && grep -q 'stop.wait.ms.*read again next time' "$scratch/said"; then
-		ok "a stop does not wait for ever for a broker that is away"
-	else
-		not_ok "a stop while the broker is away ends with $k: $(tail -n 3 "$scratch/said" | tr '\n' ' ')"
-	fi
-	$kafka start "$scratch/broker" >/dev/null || not_ok "starting the broker again"
-	expect "the next run goes on" 0 "records in" timeout 180 "$weir" run "$scratch/$app.sql" -b "$b" -X processing.guarantee=exactly_once
+	stopped_away "exactly_once" exactly_once
 	fine "stopped while the broker was away: every result exactly once" exact_on "$app" final
 fi
 
