@@ -1,7 +1,14 @@
-/* block.c: a pool of reference-counted memory blocks by powers of two. @thread io. */
+/* block.c: a pool of reference-counted memory blocks by powers of two, and blocks over mapped files. @thread io. */
 #include "io/recorded/block.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22 /* Linux 5.14 */
+#endif
 
 enum { CLASS_MIN = 14 }; /* 16 KiB */
 
@@ -44,10 +51,50 @@ struct weir_block *weir_pool_take(struct weir_pool *pl, size_t bytes)
 	return bk;
 }
 
+size_t weir_page_bytes(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+struct weir_block *weir_block_map(int fd, uint64_t at, size_t bytes)
+{
+	uint64_t from = at & ~(uint64_t)(weir_page_bytes() - 1);
+	size_t map_bytes = (size_t)(at - from) + bytes + WEIR_PAYLOAD_PAD;
+	uint8_t *map = mmap(NULL, map_bytes, PROT_READ, MAP_SHARED, fd, (off_t)from);
+	if (map == MAP_FAILED)
+		return NULL;
+	(void)madvise(map, map_bytes, MADV_SEQUENTIAL); /* the kernel reads ahead as it does for read() */
+	struct weir_block *bk = weir_xcalloc(1, sizeof *bk);
+	bk->buf.data = map + (at - from);
+	bk->buf.capacity = bytes;
+	bk->refs = 1;
+	bk->map = map;
+	bk->map_bytes = map_bytes;
+	return bk;
+}
+
+bool weir_block_populate(struct weir_block *bk, size_t bytes)
+{
+	const size_t page = weir_page_bytes();
+	uint8_t *map = bk->map, *from = bk->buf.data + bk->buf.bytes, *to = bk->buf.data + bytes + WEIR_PAYLOAD_PAD;
+	WEIR_ASSERT(bytes <= bk->buf.capacity && bytes >= bk->buf.bytes);
+	from = map + ((size_t)(from - map) & ~(page - 1));
+	while (madvise(from, (size_t)(to - from), MADV_POPULATE_READ) != 0)
+		if (errno != EINTR && errno != EAGAIN)
+			return false;
+	bk->buf.bytes = bytes;
+	return true;
+}
+
 void weir_pool_drop(struct weir_pool *pl, struct weir_block *bk)
 {
 	if (bk == NULL || --bk->refs != 0)
 		return;
+	if (bk->map != NULL) {
+		munmap(bk->map, bk->map_bytes);
+		free(bk);
+		return;
+	}
 	if (pl->bytes_idle + bk->buf.capacity > WEIR_POOL_IDLE_BYTES_MAX) {
 		weir_buf_fini(&bk->buf);
 		free(bk);

@@ -1,5 +1,6 @@
-/* block.h: reference-counted memory for stored batches and a pool of it, so that a warmed-up reader allocates nothing.
- * @thread io: a pool and its blocks belong to one thread. */
+/* block.h: reference-counted memory for stored batches and a pool of it, so that a warmed-up reader allocates nothing;
+ * and the same over pages of a file, which are read where the kernel has them. @thread io: a pool and its blocks belong
+ * to one thread. */
 #ifndef WEIR_IO_RECORDED_BLOCK_H
 #define WEIR_IO_RECORDED_BLOCK_H
 
@@ -13,6 +14,8 @@ struct weir_block {
 	struct weir_block *next; /* in the pool */
 	struct weir_buf buf;     /* capacity has WEIR_PAYLOAD_PAD bytes beyond what was asked for */
 	uint32_t refs;
+	void *map; /* not NULL: buf lies in this mapping of a file, and the block is never in the pool */
+	size_t map_bytes;
 };
 struct weir_pool {
 	struct weir_block *idle[WEIR_POOL_CLASSES]; /* [c]: capacity >= 1 << c */
@@ -24,6 +27,15 @@ void weir_pool_fini(struct weir_pool *pl);
 struct weir_block *weir_pool_take(struct weir_pool *pl, size_t bytes);
 /* Gives a reference back; the last one returns the block. NULL is fine. */
 void weir_pool_drop(struct weir_pool *pl, struct weir_block *bk);
+/* Bytes [at, at + bytes) of a file as a block of one reference, none of them usable yet (buf.bytes 0, buf.capacity
+ * bytes). They are followed by whatever follows in the file: at + bytes + WEIR_PAYLOAD_PAD must be in a page that the
+ * file reaches. NULL: errno. */
+struct weir_block *weir_block_map(int fd, uint64_t at, size_t bytes);
+/* Makes the first bytes of a mapped block usable (buf.bytes): all in memory, so that touching them neither waits nor
+ * fails, unless the file is truncated, which must not happen (SIGBUS). False: errno; EINVAL: this kernel never can. */
+WEIR_MUST_CHECK bool weir_block_populate(struct weir_block *bk, size_t bytes);
+/* Length of a page of memory. */
+size_t weir_page_bytes(void);
 WEIR_INLINE struct weir_block *weir_block_ref(struct weir_block *bk)
 {
 	bk->refs++;

@@ -1,8 +1,10 @@
 /* reader.c: one partition of a recorded topic, batch by batch. @thread io (source), snap or init (log). See reader.h.
  *
  * Files are read by pread in blocks of env->block_bytes, each holding many batches; uncompressed records are slices
- * into the block, compressed ones into a block of their own. A mapping would save the copy, but a file that somebody
- * truncates would then stop the process, and the end of the last page is no place to over-read. */
+ * into the block, compressed ones into a block of their own. Where env->map_bytes says so, blocks are pages of the file
+ * instead, which saves the copy: of segments that nobody cuts any more, as a mapping of a file that becomes shorter
+ * stops the process. That is every segment but the last, which a broker may still write, and the last too where a
+ * commit file lists it (it is never cut below what is committed) or no broker keeps it. */
 #include "io/recorded/reader.h"
 
 #include "io/recorded/sys.h"
@@ -130,6 +132,22 @@ static enum weir_err sizes_update(const char *dir, struct weir_segs *ss, struct 
 	return WEIR_OK;
 }
 
+/* Whether the last segment is not one that a broker may cut: they keep a .timeindex beside each. */
+static bool last_settled(const char *dir, const struct weir_segs *ss)
+{
+	if (ss->count == 0)
+		return false;
+	const struct weir_seg *s = &ss->seg[ss->count - 1];
+	if (s->listed && s->limit != UINT64_MAX)
+		return true;
+	char name[WEIR_SEG_NAME_BYTES];
+	snprintf(name, sizeof name, "%020lld.timeindex", (long long)s->base);
+	char *path = weir_path_join(dir, name);
+	bool kept = access(path, F_OK) == 0;
+	free(path);
+	return !kept;
+}
+
 enum weir_err weir_reader_open(struct weir_reader *rd, struct weir_reader_env *env, const char *folder,
 			       const char *topic, uint32_t partition, struct weir_segs *ss, struct weir_diag **dg)
 {
@@ -140,6 +158,7 @@ enum weir_err weir_reader_open(struct weir_reader *rd, struct weir_reader_env *e
 	memset(ss, 0, sizeof *ss);
 	rd->fd = -1;
 	rd->bound_offset = INT64_MAX;
+	rd->last_settled = env->map_bytes != 0 && last_settled(rd->dir, &rd->ss);
 	return sizes_update(rd->dir, &rd->ss, dg);
 }
 
@@ -218,6 +237,48 @@ static struct weir_block *block_next(struct weir_reader *rd, size_t want)
 	return bk;
 }
 
+/* Whether [at, at + bytes) can stand in pages of the file itself: bytes of it usable at readable. */
+static bool may_map(struct weir_reader *rd, size_t bytes, uint64_t *readable)
+{
+	uint64_t size = rd->ss.seg[rd->seg].size;
+	struct stat st;
+	if (rd->env->map_bytes == 0 || (rd->seg + 1 == rd->ss.count && !rd->last_settled))
+		return false;
+	/* What is behind a record may be looked at, and behind the last page there is nothing to look at. */
+	*readable = weir_align_up(size, weir_page_bytes()) - WEIR_PAYLOAD_PAD;
+	*readable = *readable < size ? *readable : size;
+	return rd->at + bytes <= *readable && file_open(rd) == 0 && fstat(rd->fd, &st) == 0 &&
+	       (uint64_t)st.st_size >= size;
+}
+
+/* block_ensure by mapping. False: it is to be read. A mapping is long, as taking one away stops all threads for a
+ * moment; its pages are asked for a few blocks at a time, so that the first need not wait for the last. */
+static bool block_map(struct weir_reader *rd, size_t bytes)
+{
+	struct weir_reader_env *env = rd->env;
+	struct weir_block *bk = rd->block;
+	uint64_t readable;
+	if (!may_map(rd, bytes, &readable))
+		return false;
+	if (bk == NULL || bk->map == NULL || rd->block_seg != rd->seg || rd->at < rd->block_at ||
+	    rd->at + bytes > rd->block_at + bk->buf.capacity) {
+		uint64_t most = readable - rd->at, want = bytes > env->map_bytes ? bytes : env->map_bytes;
+		bk = weir_block_map(rd->fd, rd->at, (size_t)(want < most ? want : most));
+		if (bk == NULL)
+			return false;
+		weir_pool_drop(&env->pool, rd->block);
+		rd->block = bk;
+		rd->block_seg = rd->seg;
+		rd->block_at = rd->at;
+	}
+	size_t want = (size_t)(rd->at - rd->block_at) + bytes + BLOCKS_AT_ONCE_MAX * env->block_bytes;
+	if (weir_block_populate(bk, want < bk->buf.capacity ? want : bk->buf.capacity))
+		return true;
+	if (errno == EINVAL)
+		env->map_bytes = 0;
+	return false;
+}
+
 /* Makes [at, at + bytes) of the current segment stand in the block; bytes are known to be there. What is read is as
  * long as the last batch and a header where that is more than a block: then batch and next header come in one read. */
 static enum weir_err block_ensure(struct weir_reader *rd, size_t bytes, struct weir_diag **dg)
@@ -225,6 +286,8 @@ static enum weir_err block_ensure(struct weir_reader *rd, size_t bytes, struct w
 	struct weir_block *bk = rd->block;
 	if (WEIR_LIKELY(bk != NULL && rd->block_seg == rd->seg && rd->at >= rd->block_at &&
 			rd->at + bytes <= rd->block_at + bk->buf.bytes))
+		return WEIR_OK;
+	if (block_map(rd, bytes))
 		return WEIR_OK;
 	uint64_t left = rd->ss.seg[rd->seg].size - rd->at;
 	size_t want = rd->env->block_bytes - WEIR_PAYLOAD_PAD;

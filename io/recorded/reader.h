@@ -24,6 +24,7 @@ struct weir_reader_env {
 	bool read_uncommitted;
 	const char *damaged_hint; /* said with damage that stops the reader; NULL: nothing */
 	size_t block_bytes;       /* one read */
+	size_t map_bytes;         /* so much of a file that does not change is mapped instead; 0: nothing */
 	size_t batch_bytes_max;   /* stored and inflated */
 	struct weir_pool pool;
 	struct weir_codec_ctx *cc;
@@ -57,6 +58,7 @@ struct weir_reader {
 	int64_t next_offset;     /* records below it are not delivered */
 	int64_t batch_end;       /* offset after the last batch that was passed; 0 after a seek */
 	int64_t bound_offset;    /* records from it on are not delivered; INT64_MAX: the files' end */
+	bool last_settled;       /* nobody writes the last segment any more, or only behind what is read of it */
 	bool ended;              /* an open transaction or a torn end: nothing more in this run (bounded) */
 
 	bool head_ready;

@@ -30,8 +30,9 @@ struct weir_recorded_source_spec {
 	bool ignore_commit_file;     /* dump --uncommitted: read past the committed length */
 	uint32_t batch_bytes_max;    /* stored, and inflated; 0: 64 MiB. Larger batches are WEIR_E_CONF, or skipped as
 					damaged */
-	uint32_t record_bytes_max;   /* 0: 16 MiB; not looked at here: records are there once their batch is, whoever
-				      * decodes   them refuses larger ones one by one */
+	uint64_t map_bytes; /* bounded: files may be mapped, so much of all of them at a time; 0: they are read */
+	uint32_t record_bytes_max; /* 0: 16 MiB; not looked at here: records are there once their batch is, whoever
+				    * decodes   them refuses larger ones one by one */
 };
 WEIR_MUST_CHECK enum weir_err weir_recorded_source_open(struct weir_stream_log **out,
 							const struct weir_recorded_source_spec *spec,

@@ -18,6 +18,9 @@
 
 enum { RECHECK_MS = 250 };
 #define READ_AHEAD_BYTES (1u << 20) /* all partitions together */
+/* Mapped of one partition at a time: less is taken away too often, which interrupts every thread; more is of no use. */
+#define MAPPED_BYTES_MIN (16u << 20)
+#define MAPPED_BYTES_MAX (64u << 20)
 
 struct part {
 	struct weir_reader rd;
@@ -336,6 +339,10 @@ static enum weir_err source_open_parts(struct source *sr, const struct weir_reco
 	}
 	while (sr->env.block_bytes > 16384 && (uint64_t)sr->env.block_bytes * total > READ_AHEAD_BYTES)
 		sr->env.block_bytes /= 2;
+	/* What is not committed may be cut by its writer's next start. */
+	uint64_t map_bytes = spec->unbounded || spec->ignore_commit_file ? 0 : spec->map_bytes / total;
+	if (map_bytes >= MAPPED_BYTES_MIN)
+		sr->env.map_bytes = map_bytes < MAPPED_BYTES_MAX ? (size_t)map_bytes : MAPPED_BYTES_MAX;
 	sr->parts = weir_xcalloc(total, sizeof *sr->parts);
 	for (uint32_t t = 0; t < sr->topic_count; t++) {
 		uint32_t count = weir_folder_partitions(sr->path, sr->topics[t], &sr->commit);

@@ -429,6 +429,18 @@ wait $pid
 same "BL-158: stopped and continued five times: the same bytes" "$("$weir" dump out out --digest)" "$calm"
 same "BL-158: and no burst of commits" "$(grep -o '[0-9]* epochs committed' said)" "$epochs"
 
+# A recording that is cut while its pages are in use ends the run with a word; the next one finds damage or a shorter topic.
+"$weir" gen orders --records 200000 --keys 20 --partitions 1 --seed 5 --rate 1000 --out cut -q
+rm -rf out
+sed "s/'path' = 'orders'/'path' = 'cut'/" minutes.sql >cut.sql
+"$weir" run cut.sql --define in=in --define out=out -X scan.rate=10000 2>said &
+pid=$!
+sleep 1
+truncate -s 1000 cut/order.placed-0/*.log
+wait $pid
+same "a recording cut while it is read: exit code" "$?" 1
+expect "and it is said" 0 "has become shorter while it was read" cat said
+
 # The wall clock goes an hour back, then two ahead, and to and fro, while the input runs for a second.
 shift_clock=$(dirname "$weir")/tests/shift_clock.so
 if ! env LD_PRELOAD="$shift_clock" "$weir" version >/dev/null 2>&1; then
