@@ -71,6 +71,9 @@ static const struct conf_def defs[] = {
 	 "Time between order points of live input: results wait at most this long."},
 	{"idle.timeout.ms", CONF_MILLIS, "30000", NULL, 0, MS_MAX, AT(idle_ms), "a duration, 0: never",
 	 "A live partition without data for this long no longer holds task time back."},
+	{"join.wait.ms", CONF_MILLIS, "5000", NULL, 0, MS_MAX, AT(join_wait_ms), "a duration, 0: not at all",
+	 "How long records of one input of a live join wait for another that is known to have more, so that both are "
+	 "read by time. A silent input is not waited for."},
 	{"idle.advance", CONF_FLAG, "none", "none|wall", 0, 0, AT(idle_advance_wall), "none, wall",
 	 "wall: task time goes on with the wall clock while every partition is idle."},
 	{"task.time", CONF_FLAG, "min", "min|max", 0, 0, AT(task_time_max), "min, max",
@@ -149,7 +152,7 @@ static const struct {
 	{"table.exec.source.idle-timeout", "idle.timeout.ms"},
 	{"metadata.broker.list", "bootstrap.servers"},
 	{"num.standby.replicas", "standby.replicas"},
-	{"max.task.idle.ms", "idle.timeout.ms"},
+	{"max.task.idle.ms", "join.wait.ms"},
 };
 
 /* Flink settings of these families are taken with a warning when weir has none of that name. */

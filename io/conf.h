@@ -30,6 +30,7 @@ struct weir_settings {
 	int64_t commit_ms;
 	int64_t emit_ms;
 	int64_t idle_ms; /* 0: never idle */
+	int64_t join_wait_ms;
 	bool idle_advance_wall;
 	bool task_time_max;
 	bool end_of_input_keep;

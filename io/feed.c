@@ -7,6 +7,7 @@
 enum {
 	FEED_BATCH_BYTES_MAX = 1 << 20, /* a batch of large records is cut here; fixed: it decides output bytes */
 	FEED_LOOK_MS = 250,
+	FEED_JOIN_LOOK_MS = 10,
 	FEED_LIVE_DIRTY_MAX = 8 << 20, /* live: what an epoch may have to write, and what uncommitted ones may hold */
 	FEED_STATE_MARGIN = 24 << 20   /* what state may still grow by until the next order point */
 };
@@ -33,6 +34,9 @@ struct partition {
 	int64_t marked_offset; /* at the last barrier */
 	int64_t doubt_end;     /* in doubt: up to where */
 	int64_t data_us;       /* when data last came */
+	bool meets;            /* feeds a join beside others */
+	bool waited_out; /* it has more, but did not bring it in join_ms: not waited for until it brings something */
+	int64_t read_ts; /* where its last unit began in time */
 };
 
 struct weir_feed {
@@ -40,6 +44,10 @@ struct weir_feed {
 	struct partition *part;
 	uint32_t part_count;
 	uint32_t bound_count;
+	/* joins that wait */
+	bool meets_direct; /* partitions meet those of their own number */
+	bool waiting;
+	int64_t wait_us; /* since when, 0: not */
 	/* the unit being cut */
 	struct unit_ref *current;
 	uint32_t current_part;
@@ -95,6 +103,35 @@ struct weir_feed {
 	struct weir_park park;
 };
 
+/* Which partitions meet others in a join, now or behind other stages. Global tables are read before all others, and
+ * repartition topics follow what is read here. */
+static void find_meetings(struct weir_feed *fd)
+{
+	const struct weir_plan *pl = fd->cf.plan;
+	if (!fd->cf.live || fd->cf.join_ms <= 0)
+		return;
+	bool *meets = weir_xcalloc(pl->stage_count + 1, sizeof *meets);
+	fd->meets_direct = true;
+	for (uint32_t s = pl->stage_count; s-- > 0;) { /* later stages have larger numbers */
+		const struct weir_plan_stage *st = &pl->stages[s];
+		meets[s] = st->def.kind == WEIR_STATE_JOIN && st->input_count > 1;
+		for (uint32_t i = 0; i < st->branch_count; i++) {
+			const struct weir_plan_branch *br = &pl->branches[st->branches[i]];
+			meets[s] |= br->to == WEIR_TO_STAGE && meets[br->target];
+		}
+		fd->meets_direct &= !meets[s] || st->exchange == WEIR_EXCHANGE_DIRECT;
+	}
+	for (uint32_t p = 0; p < fd->part_count; p++) {
+		struct partition *pt = &fd->part[p];
+		const struct weir_plan_scan *sc = &pl->scans[pt->scan];
+		for (uint32_t i = 0; i < sc->branch_count && !pt->first && sc->repartition < 0; i++) {
+			const struct weir_plan_branch *br = &pl->branches[sc->branches[i]];
+			pt->meets |= br->to == WEIR_TO_STAGE && meets[br->target];
+		}
+	}
+	free(meets);
+}
+
 enum weir_err weir_feed_create(struct weir_feed **out, const struct weir_feed_conf *cf, struct weir_diag **dg)
 {
 	const struct weir_plan *pl = cf->plan;
@@ -137,6 +174,7 @@ enum weir_err weir_feed_create(struct weir_feed **out, const struct weir_feed_co
 			pt->first = fd->cf.plan->scans[s].is_global;
 			pt->number = p;
 			pt->data_us = now;
+			pt->read_ts = INT64_MIN;
 			sl->ops->range(sl, p, &first, &end);
 			pt->next_offset = start >= 0 ? start : first;
 			pt->marked_offset = start >= 0 ? start : -1;
@@ -146,6 +184,7 @@ enum weir_err weir_feed_create(struct weir_feed **out, const struct weir_feed_co
 			bool owned = !cf->owned || cf->owned[pl->scans[s].partition_base + p];
 			pt->doubt_end = cf->in_doubt && owned ? end : 0;
 		}
+	find_meetings(fd);
 	fd->in_doubt = cf->in_doubt;
 	if (err != WEIR_OK) {
 		weir_feed_destroy(fd);
@@ -164,10 +203,22 @@ static void release_unit(struct weir_feed *fd, struct unit_ref *rf)
 	fd->free_ref[fd->free_ref_count++] = rf;
 }
 
+static void set_waiting(struct weir_feed *fd, bool on)
+{
+	if (fd->waiting == on)
+		return;
+	fd->waiting = on;
+	for (uint32_t s = 0; s < fd->cf.plan->scan_count; s++)
+		if (fd->cf.streams[s]->ops->wait != NULL)
+			fd->cf.streams[s]->ops->wait(fd->cf.streams[s], on);
+}
+
 void weir_feed_destroy(struct weir_feed *fd)
 {
 	if (!fd)
 		return;
+	if (fd->waiting)
+		set_waiting(fd, false);
 	for (uint32_t i = 0; i < fd->ref_count; i++)
 		if (fd->refs[i].unit)
 			release_unit(fd, &fd->refs[i]);
@@ -371,6 +422,27 @@ static bool is_loading(struct partition *pt)
 	return !pt->loaded;
 }
 
+/* Whether p, whose turn it is, meets partitions in a join that have earlier records which did not arrive yet. */
+static bool must_wait(struct weir_feed *fd, const struct partition *p)
+{
+	bool behind = false;
+	int64_t now = 0;
+	for (uint32_t i = 0; i < fd->part_count && p->meets; i++) {
+		struct partition *q = &fd->part[i];
+		if (!q->meets || q->poll != WEIR_POLL_LATER || q->bound_told || q->idle_told || q->waited_out ||
+		    q->read_ts >= p->first_ts || (fd->meets_direct && q->number != p->number))
+			continue;
+		now = now != 0 ? now : fd->cf.now_us();
+		if (fd->wait_us == 0)
+			fd->wait_us = now;
+		q->waited_out = now - fd->wait_us >= fd->cf.join_ms * 1000;
+		behind |= !q->waited_out;
+	}
+	if (!behind)
+		fd->wait_us = 0;
+	return behind;
+}
+
 /* Looks at the heads of all partitions. *out: the one whose stored batch starts earliest, UINT32_MAX if none has data.
  * Partitions newly at their bound, idle or back are told about first, one a call (fd->sending is set then). */
 static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_diag **dg)
@@ -407,6 +479,8 @@ static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_dia
 				}
 			}
 		}
+		if (pt->poll != WEIR_POLL_LATER)
+			pt->waited_out = false;
 		if (pt->poll == WEIR_POLL_UNIT) {
 			if (pt->idle_told) {
 				pt->idle_told = false;
@@ -431,6 +505,10 @@ static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_dia
 	}
 	if (WEIR_UNLIKELY(loading) && *out != UINT32_MAX && !fd->part[*out].first)
 		*out = UINT32_MAX;
+	bool wait = *out != UINT32_MAX && fd->part[*out].meets && must_wait(fd, &fd->part[*out]);
+	set_waiting(fd, wait);
+	if (wait)
+		*out = UINT32_MAX;
 	return WEIR_OK;
 }
 
@@ -443,6 +521,8 @@ static enum weir_err open_unit(struct weir_feed *fd, uint32_t p, struct weir_dia
 	if (err != WEIR_OK)
 		return err;
 	pt->peeked = false;
+	pt->read_ts = pt->first_ts;
+	fd->wait_us = 0;
 	if (fd->cf.live)
 		pt->data_us = fd->cf.now_us();
 	if (fd->cf.placement != NULL)
@@ -678,6 +758,8 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 			return WEIR_OK;
 		}
 		fd->hungry = p == UINT32_MAX;
+		if (fd->waiting && (*wait_ms < 0 || *wait_ms > FEED_JOIN_LOOK_MS))
+			*wait_ms = FEED_JOIN_LOOK_MS;
 		if (fd->hungry)
 			return WEIR_OK;
 		err = open_unit(fd, p, dg);

@@ -48,6 +48,9 @@ struct weir_stream_ops {
 	const char *(*topic)(const struct weir_stream_log *sl, uint32_t p,
 			     uint32_t *partition); /* name and number in its topic */
 	void (*close)(struct weir_stream_log *sl);
+	/* Others are waited for (or not any more): what has come is kept, and reading runs on past it. NULL: a stream
+	 * whose partitions do not come one behind the other. */
+	void (*wait)(struct weir_stream_log *sl, bool on);
 };
 struct weir_stream_log {
 	const struct weir_stream_ops *ops;

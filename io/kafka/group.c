@@ -29,7 +29,7 @@ static bool stopped(const struct weir_kafka_input *in)
 
 static bool part_is_held(const struct weir_kafka_input *in, const struct weir_kafka_part *pt)
 {
-	return in->paused || in->held || pt->done;
+	return in->paused || in->held || pt->done || pt->ahead;
 }
 
 static rd_kafka_topic_partition_t *list_add(const struct weir_kafka_input *in, rd_kafka_topic_partition_list_t *list,
@@ -241,6 +241,9 @@ enum weir_err weir_kafka_input_begin(struct weir_kafka_input *in, struct weir_di
 		return err;
 	in->state = WEIR_GROUP_RUNNING;
 	in->dry = false;
+	in->waiting = in->any_ahead = false;
+	for (uint32_t p = 0; p < in->part_count; p++)
+		in->parts[p].ahead = false;
 	if (in->paused)
 		weir_kafka_group_hold(in);
 	return WEIR_OK;

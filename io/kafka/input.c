@@ -243,12 +243,54 @@ static enum weir_err broken(const struct weir_kafka_input *in, struct weir_diag 
 	return weir_diag_code(in->broken);
 }
 
+/* A partition is waited for whose records stand in librdkafka's queue behind those of others, or were not even fetched:
+ * polling goes on past the others, which are kept; and when they are as many as librdkafka itself would keep, they are
+ * not fetched any further (which throws away what was), so that nothing else comes. */
+static void run_ahead(struct weir_kafka_input *in)
+{
+	bool more = false;
+	for (uint32_t p = 0; p < in->part_count && in->any_ahead; p++) {
+		struct weir_kafka_part *pt = &in->parts[p];
+		more |= pt->ahead && pt->head == NULL; /* used up: it is the one that is waited for now */
+		pt->ahead = pt->ahead && pt->head != NULL;
+	}
+	if (more)
+		weir_kafka_group_hold(in);
+	more = false;
+	if (in->queued_bytes + (uint64_t)in->queued_records * WEIR_KAFKA_MESSAGE_BYTES < in->ahead_bytes)
+		return;
+	for (uint32_t p = 0; p < in->part_count; p++) {
+		struct weir_kafka_part *pt = &in->parts[p];
+		if (pt->head == NULL || pt->ahead)
+			continue;
+		pt->ahead = more = true;
+	}
+	in->any_ahead |= more;
+	if (more)
+		weir_kafka_group_hold(in);
+}
+
+/* Those that ran ahead are fetched again, once little of them is left. */
+static void fall_back(struct weir_kafka_input *in)
+{
+	if (!in->any_ahead || in->waiting || in->queued_records > WEIR_KAFKA_QUEUED_RECORDS / 2)
+		return;
+	for (uint32_t p = 0; p < in->part_count; p++)
+		in->parts[p].ahead = false;
+	in->any_ahead = false;
+	weir_kafka_group_hold(in);
+}
+
 /* Records polled and not taken are bounded: beyond that nothing is polled, and librdkafka stops fetching by itself. But
  * rebalances come through the same queue, behind what was fetched before: so after a second of this all partitions are
  * held, which empties it, until there is room and another second has gone by (holding throws away what was fetched). */
 static bool may_poll(struct weir_kafka_input *in)
 {
 	bool full = weir_kafka_unit_full(in);
+	if (in->waiting && !in->held) {
+		run_ahead(in);
+		return true;
+	}
 	if (in->held) {
 		int64_t now = weir_kafka_now_ms();
 		if (in->queued_records <= WEIR_KAFKA_QUEUED_RECORDS / 2 && now - in->held_ms >= FULL_MS) {
@@ -310,6 +352,7 @@ static enum weir_err poll_for(struct weir_kafka_input *in, uint32_t p, struct we
 	bool any = true;
 	if (in->dry && p > in->peeked)
 		return WEIR_OK;
+	fall_back(in);
 	if (in->dry) { /* told now, so that what comes from here on is told again */
 		uint64_t count;
 		(void)!read(in->event_fd, &count, sizeof count);
@@ -399,6 +442,11 @@ static void kafka_range(struct weir_stream_log *sl, uint32_t p, int64_t *first, 
 	*end = weir_min_i64(pt->end, pt->bound);
 }
 
+static void kafka_wait(struct weir_stream_log *sl, bool on)
+{
+	((struct weir_kafka_stream *)sl)->in->waiting = on;
+}
+
 static int kafka_event_fd(const struct weir_stream_log *sl)
 {
 	return ((const struct weir_kafka_stream *)sl)->in->event_fd;
@@ -425,6 +473,7 @@ static const struct weir_stream_ops kafka_ops = {
 	.seek = kafka_seek,
 	.range = kafka_range,
 	.event_fd = kafka_event_fd,
+	.wait = kafka_wait,
 	.topic = kafka_topic,
 	.close = kafka_close,
 };

@@ -17,6 +17,7 @@
 enum {
 	WEIR_KAFKA_UNIT_RECORDS = 1024,  /* a batch of the engine's */
 	WEIR_KAFKA_POLL_RECORDS = 1024,  /* taken out of librdkafka's queue at once */
+	WEIR_KAFKA_MESSAGE_BYTES = 316,  /* what a message costs librdkafka beside its payload */
 	WEIR_KAFKA_QUEUED_RECORDS = 2048 /* polled and not taken: beyond it the queue is left alone */
 };
 #define WEIR_KAFKA_QUEUED_BYTES (UINT64_C(8) << 20) /* likewise */
@@ -53,6 +54,7 @@ struct weir_kafka_part {
 	bool assigned;  /* librdkafka has it */
 	bool told_hold; /* and was told not to fetch it */
 	bool at_end;    /* an end-of-partition event came at next: nothing more is in the log for now */
+	bool ahead;     /* others are waited for, and enough of it is queued: not fetched meanwhile */
 	struct weir_kafka_unit *head, *tail;
 };
 struct weir_kafka_topic {
@@ -108,6 +110,9 @@ struct weir_kafka_input {
 	bool dry;        /* the queue was empty when last polled in this round */
 	bool paused;     /* on request */
 	bool held;       /* after a second of back-pressure, until there is room */
+	bool waiting;    /* somebody waits for a partition that has more than is queued of it: input.c */
+	bool any_ahead;
+	uint64_t ahead_bytes; /* of messages that are queued at most while it is so */
 	int64_t polled_ms, held_ms, checked_ms;
 	struct weir_kafka_growth *growth; /* of topics that are read without a bound */
 	int64_t counted_ms;

@@ -8,11 +8,7 @@
 
 #include "io/kafka/member.h"
 
-enum {
-	PAGE_BYTES = 4096,
-	MESSAGE_BYTES = 316, /* what a message costs librdkafka beside its payload */
-	WATERMARK_MS = 5000
-};
+enum { PAGE_BYTES = 4096, WATERMARK_MS = 5000 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { COPY_ALL = 1 };
@@ -107,13 +103,14 @@ static uint64_t conf_number(const rd_kafka_conf_t *conf, const char *name)
 void weir_kafka_unit_init(struct weir_kafka_input *in)
 {
 	char why[128];
+	in->full_records = conf_number(rd_kafka_conf(in->rk), "queued.min.messages");
+	in->full_bytes = conf_number(rd_kafka_conf(in->rk), "queued.max.messages.kbytes") * 1024;
+	in->ahead_bytes = in->full_bytes / 2;
 	if (rd_kafka_version() >= WAKE_BEFORE)
 		return;
 	in->wake_queue = rd_kafka_queue_new(in->rk);
 	in->wake_options = rd_kafka_AdminOptions_new(in->rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPS);
 	(void)rd_kafka_AdminOptions_set_request_timeout(in->wake_options, WAKE_MS, why, sizeof why);
-	in->full_records = conf_number(rd_kafka_conf(in->rk), "queued.min.messages");
-	in->full_bytes = conf_number(rd_kafka_conf(in->rk), "queued.max.messages.kbytes") * 1024;
 	in->record_bytes = 1;
 }
 
@@ -251,7 +248,7 @@ static void put(struct weir_kafka_input *in, struct weir_kafka_part *pt, rd_kafk
 	ku->message[ku->message_count++] = m;
 	ku->u.count++;
 	ku->u.bytes += bytes;
-	ku->u.memory += bytes + MESSAGE_BYTES;
+	ku->u.memory += bytes + WEIR_KAFKA_MESSAGE_BYTES;
 	ku->u.next_offset = pt->next = m->offset + 1;
 	pt->last_ts = r->timestamp;
 	pt->at_end = false;
