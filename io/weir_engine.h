@@ -106,7 +106,8 @@ struct weir_stats {
 WEIR_API void weir_engine_stats(const struct weir_engine *en, struct weir_stats *out);
 /* The application id in force. Borrowed for the engine's life. */
 WEIR_API const char *weir_engine_app(const struct weir_engine *en);
-/* The plan as text, DOT or JSON, without opening anything: what `weir explain` prints. Give back with weir_free. */
+/* The plan as text, DOT or JSON, without opening anything: what `weir explain` prints. Give it back with weir_free; tp
+ * and cf stay the caller's. */
 WEIR_API WEIR_MUST_CHECK enum weir_err weir_engine_explain(struct weir_topology *tp, struct weir_conf *cf, int form,
 							   char **out, struct weir_diag **diag);
 

@@ -111,8 +111,11 @@ static const char *explained(struct weir_topology *tp)
 	static char text[20000];
 	char *out = NULL;
 	struct weir_diag *dg = NULL;
-	if (weir_engine_explain(tp, weir_conf_create(), WEIR_DESCRIBE_TEXT, &out, &dg) != WEIR_OK)
+	struct weir_conf *cf = weir_conf_create();
+	if (weir_engine_explain(tp, cf, WEIR_DESCRIBE_TEXT, &out, &dg) != WEIR_OK)
 		fail_msg("%s", weir_diag_report(dg));
+	weir_conf_destroy(cf);
+	weir_topology_destroy(tp);
 	(void)snprintf(text, sizeof text, "%s", out);
 	weir_free(out);
 	return text;

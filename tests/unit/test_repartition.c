@@ -203,7 +203,7 @@ static void test_both_sides_of_a_join_go_where_neither_can_stay(void **state)
 static void test_what_leaves_a_table_goes_through_a_topic(void **state)
 {
 	(void)state;
-	uint32_t partitions[] = {6, 6, 6};
+	uint32_t partitions[] = {6, 6, 6, 6, 6}; /* two sources, three topics */
 	struct weir_topology *tp = weir_topology_create();
 	struct weir_stream *st = weir_key_by(source(tp, "s", UNKEYED), "j");
 	struct weir_stream *all = weir_aggregate(weir_key_by(source(tp, "u", UNKEYED), "k"), "sums", "k, SUM(v) AS v");
