@@ -176,13 +176,18 @@ together() {
 # killed APP RATE ARGUMENTS...: runs and kills it, again and again; every other time nothing local is left. A member with
 # a name of its own takes over from what was killed at once.
 killed() {
-	local app=$1 rate=$2 k pid on=0
+	local app=$1 rate=$2 i k pid on=0
 	shift 2
 	for ((k = 0; k < kills; k++)); do
 		[ $((k % 2)) = 0 ] || rm -rf "$local"
 		(run "$scratch/$app.sql" -X group.instance.id=one -X commit.interval.ms=100 -X scan.rate="$rate" "$@" 2>"$scratch/said") &
 		pid=$!
-		sleep "$(awk -v r=$RANDOM 'BEGIN { printf "%.3f", 1.2 + r / 32768 }')"
+		for ((i = 0; k > 0 && i < 150; i++)); do # however busy the machine is, it is killed while it reads
+			grep -q 'resuming at epoch' "$scratch/said" && break
+			kill -0 $pid 2>/dev/null || break
+			sleep 0.1
+		done
+		sleep "$(awk -v r=$RANDOM -v k=$k 'BEGIN { printf "%.3f", (k > 0 ? 0.3 : 1.2) + r / 32768 }')"
 		kill -9 $pid 2>/dev/null
 		wait $pid 2>/dev/null
 		grep -q 'resuming at epoch' "$scratch/said" && on=$((on + 1))
