@@ -26,7 +26,8 @@ struct weir_printer {
 	struct weir_buf cell; /* of the row being printed */
 };
 
-static const char *const op_texts[] = {[WEIR_OP_INSERT] = "+I", [WEIR_OP_UPDATE] = "+U", [WEIR_OP_DELETE] = "-D"};
+static const char *const op_texts[] = {
+	[WEIR_OP_INSERT] = "+I", [WEIR_OP_UPDATE] = "+U", [WEIR_OP_DELETE] = "-D", [WEIR_OP_BEFORE] = "-U"};
 
 /* Ranges of code points that take two columns. */
 static uint32_t char_width(uint32_t c)

@@ -107,8 +107,8 @@ enum weir_err weir_tail_create(struct weir_tail **out, const struct weir_plan *p
 	if (sk->changelog) {
 		weir_col_init(&tl->op, WEIR_PHYS_STR);
 		tl->value_cols[sk->value_count] = tl->op;
-		tl->pairs = br->from == WEIR_FROM_STAGE && pl->stages[br->origin].retracts;
 	}
+	tl->pairs = sk->whole && br->from == WEIR_FROM_STAGE && pl->stages[br->origin].retracts;
 	tl->key_cols = weir_xcalloc(sk->key_count + 1, sizeof *tl->key_cols);
 	tl->delete_key_cols = weir_xcalloc(sk->key_count + 1, sizeof *tl->delete_key_cols);
 	tl->in = weir_xcalloc(in_count + 1, sizeof *tl->in);
@@ -291,6 +291,15 @@ static int64_t exchange_time(const struct weir_tail *tl, uint32_t row)
 	return tl->exchange_run ? weir_max_i64(tl->exchange_run[row], tl->exchange_before) : WEIR_TIME_UNSET;
 }
 
+static void print_row(struct weir_tail *tl, uint32_t row, enum weir_op op, int64_t time, struct weir_buf *out)
+{
+	tl->scratch_value.bytes = 0;
+	tl->ou->print(tl->printer, tl->value_cols, row, op, &tl->scratch_value);
+	weir_result_put(out, (struct weir_slice){0},
+			(struct weir_slice){tl->scratch_value.data, tl->scratch_value.bytes}, (struct weir_slice){0}, 0,
+			time, 0);
+}
+
 /* Encodes row of tl->out (or, deleted, of the key columns alone) as one result. Reserves the head and fills it in
  * after, so that key and value are written straight into out. */
 static void put_row(struct weir_tail *tl, uint32_t row, bool deleted, int64_t time, uint32_t slot, struct weir_buf *out)
@@ -399,11 +408,7 @@ struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_c
 		if (tl->ou->kind == WEIR_OUTPUT_TOPIC) {
 			put_row(tl, row, false, time[row], slot, out);
 		} else if (tl->ou->kind == WEIR_OUTPUT_PRINT) {
-			tl->scratch_value.bytes = 0;
-			tl->ou->print(tl->printer, tl->value_cols, row, WEIR_OP_INSERT, &tl->scratch_value);
-			weir_result_put(out, (struct weir_slice){0},
-					(struct weir_slice){tl->scratch_value.data, tl->scratch_value.bytes},
-					(struct weir_slice){0}, 0, time[row], 0);
+			print_row(tl, row, WEIR_OP_INSERT, time[row], out);
 		}
 	}
 	done.results = tl->pass.count;
@@ -556,8 +561,16 @@ static struct weir_tail_done put_pairs(struct weir_tail *tl, struct weir_rows *r
 			i + 1 < tl->pass.count && tl->pass.row[i + 1] == row + 1 && rows->op[row + 1] == WEIR_OP_UPDATE;
 		bool before = i > 0 && tl->pass.row[i - 1] + 1u == row && rows->op[row - 1] == WEIR_OP_DELETE;
 		bool update = rows->op[row] == WEIR_OP_UPDATE && before;
-		set_op(tl, row, was ? (next ? "-U" : "-D") : update ? "+U" : "+I");
-		put_row(tl, row, false, rows->time[row], slot, out);
+		if (tl->ou->kind == WEIR_OUTPUT_TOPIC) {
+			set_op(tl, row, was ? (next ? "-U" : "-D") : update ? "+U" : "+I");
+			put_row(tl, row, false, rows->time[row], slot, out);
+		} else if (tl->ou->kind == WEIR_OUTPUT_PRINT) {
+			print_row(tl, row,
+				  was      ? (next ? WEIR_OP_BEFORE : WEIR_OP_DELETE)
+				  : update ? WEIR_OP_UPDATE
+					   : WEIR_OP_INSERT,
+				  rows->time[row], out);
+		}
 	}
 	done.results = tl->pass.count;
 	return done;
@@ -609,12 +622,7 @@ struct weir_tail_done weir_tail_changes(struct weir_tail *tl, struct weir_slot *
 		if (tl->ou->kind == WEIR_OUTPUT_TOPIC) {
 			put_row(tl, i, gone && !whole, rows->time[i], slot, out);
 		} else {
-			tl->scratch_value.bytes = 0;
-			tl->ou->print(tl->printer, tl->value_cols, i, gone ? WEIR_OP_DELETE : (enum weir_op)rows->op[i],
-				      &tl->scratch_value);
-			weir_result_put(out, (struct weir_slice){0},
-					(struct weir_slice){tl->scratch_value.data, tl->scratch_value.bytes},
-					(struct weir_slice){0}, 0, rows->time[i], 0);
+			print_row(tl, i, gone ? WEIR_OP_DELETE : (enum weir_op)rows->op[i], rows->time[i], out);
 		}
 		done.results++;
 	}

@@ -167,7 +167,7 @@ void weir_state_apply(const struct weir_state_def *def, struct weir_slot *const 
 
 /* ---- leaving ---- */
 
-enum weir_op { WEIR_OP_INSERT, WEIR_OP_UPDATE, WEIR_OP_DELETE };
+enum weir_op { WEIR_OP_INSERT, WEIR_OP_UPDATE, WEIR_OP_DELETE, WEIR_OP_BEFORE }; /* the last: of what is printed, -U */
 
 /* Columns in this order: keys, aggregate results (ROWS, JOIN, OVER: the columns of each side), window_start, window_end
  * (TIMESTAMP(3): ms), the last two only for WINDOW, SESSION (window_end is last + gap) and SLIDING (window_end is in

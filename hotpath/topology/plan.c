@@ -163,7 +163,7 @@ void weir_planner_load_used(const struct weir_plan_load *ld, bool *used, uint32_
 static bool wants_retractions(const struct weir_planner *p, const struct weir_plan_load *ld)
 {
 	if (ld->to == WEIR_TO_SINK)
-		return p->sinks[ld->target].changelog;
+		return p->sinks[ld->target].whole;
 	const struct weir_state_def *def = &p->stages[ld->target].stage.def;
 	return def->retracts || (def->foreign != 0 && ld->side == 0);
 }

@@ -124,6 +124,7 @@ struct weir_plan_sink {
 	const uint32_t *required; /* columns declared NOT NULL, outside the key, that the query may make NULL */
 	bool is_table;            /* fed by a table: deletes are null values, print has ops */
 	bool changelog;           /* values say what happens to the row: what it was comes before what it becomes */
+	bool whole;               /* it wants what rows were: a changelog, or what prints rows that have no key */
 	int32_t repartition;      /* writes this repartition topic; -1: an ordinary sink */
 };
 

@@ -89,6 +89,7 @@ enum weir_err weir_planner_sink_add(struct weir_planner *p, const struct weir_no
 	sk->repartition = -1;
 	sk->window_start_column = sk->window_end_column = sk->timestamp_column = sk->headers_column = -1;
 	sk->is_table = in->is_table;
+	sk->whole = in->doubles;
 	sk->column_count = in->column_count;
 	const char **names = weir_mem_take(p->m, (in->column_count + 1) * sizeof *names);
 	struct weir_type *types = weir_mem_take(p->m, (in->column_count + 1) * sizeof *types);
@@ -128,6 +129,7 @@ enum weir_err weir_planner_sink_add(struct weir_planner *p, const struct weir_no
 			return err;
 		sk->value_format = def->options.value_format;
 		sk->changelog = topic_of(def) && weir_format_is_changelog(sk->value_format.kind);
+		sk->whole = sk->whole || sk->changelog;
 		uint32_t *required = weir_mem_take(p->m, (in->column_count + 1) * sizeof *required);
 		sk->required = required;
 		for (c = 0; c < in->column_count; c++) {

@@ -607,6 +607,20 @@ echo '{"timestamp":2592000000,"value":{"k":"x","v":1}}' | cat lines - | topic in
 run count.sql -v -X end.of.input=keep 2>said
 same "BL-057: one open window is left after thirty days" "$(grep -o '[0-9]* entries of state' said)" "1 entries of state"
 
+# ---- rows without a key, printed: what goes is what came ----
+{
+	for table in a b; do
+		echo "CREATE TABLE $table (k STRING, v INT, PRIMARY KEY (k) NOT ENFORCED)
+		WITH ('connector' = 'recorded', 'path' = '\${in}', 'topic' = '$table', 'format' = 'json', 'key.format' = 'raw');"
+	done
+	echo "SELECT a.v AS av, b.v AS bv FROM a FULL JOIN b ON a.k = b.k AND a.v < b.v;"
+} >full.sql
+printf '%s\n' '{"ts":1,"key":"1","value":{"k":"1","v":5}}' | topic a
+printf '%s\n' '{"ts":2,"key":"1","value":{"k":"1","v":3}}' '{"ts":3,"key":"1","value":{"k":"1","v":9}}' | topic b
+same "a full join on more than equal keys is printed with what rows were" \
+	"$(run full.sql -q -X order.point.records=1 2>/dev/null | sort | tr '\n' ' ')" \
+	'{"op":"+I","av":5,"bv":null} {"op":"+I","av":null,"bv":3} {"op":"+U","av":5,"bv":9} {"op":"+U","av":5,"bv":null} {"op":"-D","av":null,"bv":3} {"op":"-U","av":5,"bv":null} {"op":"-U","av":5,"bv":null} '
+
 # ---- ksqlDB's three files ----
 for folder in "$root"/tests/conformance/ksql/*/; do
 	files=("$weir" test -s "$folder/statements.sql" -i "$folder/input.json" -o "$folder/output.json")

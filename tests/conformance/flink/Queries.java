@@ -2,23 +2,28 @@
  * in a run of weir of its own; the rows must be the same. Flink gets 1 ms more delay for windows and 2 ms for sessions, since
  * it closes them so much earlier. */
 import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import judge.Recorded;
 import judge.Weir;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.java.typeutils.RowTypeInfo;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.table.api.Schema;
 import org.apache.flink.table.api.Table;
+import org.apache.flink.table.connector.ChangelogMode;
 import org.apache.flink.types.Row;
 import org.apache.flink.types.RowKind;
 
@@ -36,15 +41,17 @@ final class Queries {
 	private static final List<String> WHERES = List.of("v > 0", "NOT (v > 0 AND h = 1)", "s IS DISTINCT FROM 'b'", "v IS NOT NULL OR s = 'a'", "x BETWEEN -2 AND 2.25", "s IN ('a', 'c')", "g LIKE 'k%'", "d < v", "h <> 1 OR g IS NULL");
 	private static final List<String> HAVINGS = List.of("COUNT(*) > 1", "SUM(v) > 2", "MAX(d) IS NOT NULL", "MIN(s) = 'a' OR COUNT(v) > 1", "AVG(x) <= 1.5");
 
-	/** One case: its queries (%1$s and %2$s are tables) and inputs. */
-	private static final class Query {
+	/** One case: its queries (%1$s, %2$s and %3$s are tables, %4$s is the view) and inputs. */
+	static final class Query {
 		String name;
 		String flink;
-		String weir;
+		String view;
 		long delay, extra;
 		boolean table;
 		int keys;
 		List<List<Object[]>> inputs = new ArrayList<>();
+		/** Inputs that are tables: rows replace the one of their id, or are its end (a further element says which). */
+		boolean[] upsert = new boolean[3];
 	}
 
 	private final Cluster flink;
@@ -66,11 +73,11 @@ final class Queries {
 		return l.get(rnd.nextInt(l.size()));
 	}
 
-	private static String interval(long ms) {
+	static String interval(long ms) {
 		return "INTERVAL '" + ms / 1000 + "." + String.format("%03d", ms % 1000) + "' SECOND(" + Math.max(2, ("" + ms / 1000).length()) + ", 3)";
 	}
 
-	private static List<Object[]> input(Random rnd, long unit, long disorder, int count) {
+	static List<Object[]> input(Random rnd, long unit, long disorder, int count) {
 		List<Object[]> out = new ArrayList<>();
 		long time = 1767225600000L + rnd.nextInt(100) * unit, step = 1 + rnd.nextInt(6);
 		int groups = 1 + rnd.nextInt(3);
@@ -89,6 +96,11 @@ final class Queries {
 		long unit = pick(rnd, List.of(1L, 1L, 10L, 1000L));
 		String kind = pick(rnd, List.of("TUMBLE", "HOP", "HOP", "CUMULATE", "CUMULATE", "SESSION", "SESSION", "GROUP", "JOIN", "LEFT JOIN", "FULL OUTER JOIN", "RIGHT JOIN", "WINDOW JOIN", "WINDOW LEFT JOIN",
 			"WINDOW RIGHT JOIN", "WINDOW FULL OUTER JOIN", "OVER", "OVER", "GROUPED GROUPS", "ARRAYS"));
+		if (rnd.nextInt(3) == 0) {
+			q.name = kind = pick(rnd, Tables.KINDS);
+			Tables.make(rnd, q, kind, unit);
+			return q;
+		}
 		q.name = kind;
 		if (kind.startsWith("WINDOW")) {
 			windowJoin(rnd, q, kind.substring(7), unit);
@@ -139,7 +151,7 @@ final class Queries {
 		s.append("\n  GROUP BY ").append(String.join(", ", groups));
 		if (rnd.nextInt(4) == 0)
 			s.append("\n  HAVING ").append(pick(rnd, HAVINGS));
-		q.flink = q.weir = s.toString();
+		q.flink = s.toString();
 		q.inputs.add(input(rnd, unit, rnd.nextInt(3) == 0 ? 0 : 1 + rnd.nextInt(12), 1 + rnd.nextInt(50)));
 		return q;
 	}
@@ -158,7 +170,7 @@ final class Queries {
 			s.append(pick(rnd, List.of(" AND a.v > b.v", " AND a.s <> b.s", " AND (b.v > 0 OR a.v > 0)", " AND a.v > 0", " AND b.s = 'a'")));
 		if (rnd.nextInt(4) == 0)
 			s.append("\n  WHERE ").append(pick(rnd, List.of("a.v IS NULL OR a.v > -3", "b.id IS NULL OR b.v > -3", "COALESCE(a.s, b.s) <> 'b'")));
-		q.flink = q.weir = s.toString();
+		q.flink = s.toString();
 		for (int i = 0; i < 2; i++)
 			q.inputs.add(input(rnd, unit, disorder, 1 + rnd.nextInt(30)));
 	}
@@ -178,7 +190,7 @@ final class Queries {
 		s.append(" AND a.window_start = b.window_start AND a.window_end = b.window_end");
 		if (rnd.nextInt(3) == 0)
 			s.append(pick(rnd, List.of(" AND a.v > b.v", " AND a.s <> b.s", " AND (b.v > 0 OR a.v > 0)", " AND a.v > 0", " AND b.s < 'b'")));
-		q.flink = q.weir = s.toString();
+		q.flink = s.toString();
 		for (int i = 0; i < 2; i++)
 			q.inputs.add(input(rnd, unit, disorder, 1 + rnd.nextInt(30)));
 	}
@@ -205,7 +217,7 @@ final class Queries {
 		s.append("\n  FROM %1$s");
 		if (rnd.nextInt(3) == 0)
 			s.append("\n  WHERE ").append(pick(rnd, WHERES).replace("%", "%%"));
-		q.flink = q.weir = s.toString();
+		q.flink = s.toString();
 		q.inputs.add(input(rnd, unit, disorder, 1 + rnd.nextInt(50)));
 		if (lag)
 			for (Object[] r : q.inputs.get(0))
@@ -233,22 +245,33 @@ final class Queries {
 				"SELECT h AS k, g AS o, SUM(v) AS n, MIN(d) AS m FROM %1$s GROUP BY g, h", "SELECT h AS k, s AS o, COUNT(v) AS n, MAX(x) AS m FROM %1$s GROUP BY s, h"))
 				+ ")" + (rnd.nextInt(3) == 0 ? " WHERE n > 1" : "") + " GROUP BY k";
 		}
-		q.weir = q.flink;
 		q.inputs.add(input(rnd, unit, rnd.nextInt(6), 1 + rnd.nextInt(50)));
 	}
 
 	private Table table(Query q, int number) {
-		String[] names = new String[2];
+		String[] names = new String[4];
 		for (int i = 0; i < q.inputs.size(); i++) {
-			names[i] = "t" + number + (i == 0 ? "" : "r");
+			names[i] = "t" + number + "_" + i;
+			boolean upsert = q.upsert[i];
 			Schema.Builder schema = Schema.newBuilder();
 			for (int c = 0; c < NAMES.length; c++)
-				schema.column(NAMES[c], SQL_TYPES[c]);
+				schema.column(NAMES[c], SQL_TYPES[c] + (c == 0 && upsert ? " NOT NULL" : ""));
 			schema.columnByExpression("et", "TO_TIMESTAMP_LTZ(ts, 3)").watermark("et", "et - " + interval(q.delay + q.extra));
-			flink.tables.createTemporaryView(names[i], flink.tables.fromDataStream(
-				flink.env.fromData(new RowTypeInfo(INFOS, NAMES), q.inputs.get(i).stream().map(Row::of).toArray(Row[]::new)).setParallelism(1), schema.build()));
+			if (upsert)
+				schema.primaryKey("id");
+			DataStream<Row> rows = flink.env.fromData(new RowTypeInfo(INFOS, NAMES), q.inputs.get(i).stream().map(r -> {
+				Row row = Row.of(Arrays.copyOf(r, NAMES.length));
+				row.setKind(!upsert ? RowKind.INSERT : (Boolean) r[NAMES.length] ? RowKind.DELETE : RowKind.UPDATE_AFTER);
+				return row;
+			}).toArray(Row[]::new)).setParallelism(1);
+			flink.tables.createTemporaryView(names[i], upsert ? flink.tables.fromChangelogStream(rows, schema.build(),
+				ChangelogMode.newBuilder().addContainedKind(RowKind.INSERT).addContainedKind(RowKind.UPDATE_AFTER).addContainedKind(RowKind.DELETE).build())
+				: flink.tables.fromDataStream(rows, schema.build()));
 		}
-		return flink.tables.sqlQuery(String.format(q.flink, names[0], names[1]));
+		names[3] = "v" + number;
+		if (q.view != null)
+			flink.tables.createTemporaryView(names[3], flink.tables.sqlQuery(String.format(q.view, (Object[]) names)));
+		return flink.tables.sqlQuery(String.format(q.flink, (Object[]) names));
 	}
 
 	/** Cases [from, from + count) in one job; one that cannot be planned is left out, those of a job that fails are run alone. */
@@ -315,22 +338,38 @@ final class Queries {
 		Path folder = root.resolve("query" + number);
 		Files.createDirectories(folder);
 		StringBuilder sql = new StringBuilder();
+		Random rnd = new Random(seed * 1_000_003L + number);
 		for (int i = 0; i < q.inputs.size(); i++) {
 			sql.append("CREATE TABLE t").append(i).append(" (");
 			for (int c = 0; c < NAMES.length; c++)
 				sql.append(NAMES[c]).append(" ").append(SQL_TYPES[c]).append(", ");
-			sql.append("et AS TO_TIMESTAMP_LTZ(ts, 3), WATERMARK FOR et AS et").append(q.delay == 0 ? "" : " - " + interval(q.delay))
-				.append(") WITH ('connector' = 'filesystem', 'path' = 'rows").append(i).append(".json', 'format' = 'json');\n");
-			StringBuilder text = new StringBuilder();
+			sql.append("et AS TO_TIMESTAMP_LTZ(ts, 3), WATERMARK FOR et AS et").append(q.delay == 0 ? "" : " - " + interval(q.delay));
+			List<String> lines = new ArrayList<>();
 			for (Object[] r : q.inputs.get(i)) {
 				ObjectNode o = Expressions.JSON.createObjectNode();
-				for (int c = 0; c < NAMES.length; c++)
+				for (int c = q.upsert[i] ? 1 : 0; c < NAMES.length; c++)
 					o.set(NAMES[c], Expressions.JSON.valueToTree(r[c]));
-				text.append(o).append('\n');
+				lines.add(o.toString());
 			}
-			Files.writeString(folder.resolve("rows" + i + ".json"), text);
+			if (q.upsert[i]) {
+				sql.append(", PRIMARY KEY (id) NOT ENFORCED) WITH ('connector' = 'recorded', 'path' = 'in', 'topic' = 't").append(i)
+					.append("', 'key.format' = 'json', 'value.format' = 'json', 'value.fields-include' = 'EXCEPT_KEY');\n");
+				List<Recorded.Rec> records = new ArrayList<>();
+				for (int n = 0; n < lines.size(); n++) {
+					Object[] r = q.inputs.get(i).get(n);
+					records.add(new Recorded.Rec(("{\"id\":" + r[0] + "}").getBytes(StandardCharsets.UTF_8), (Boolean) r[NAMES.length] ? null : lines.get(n).getBytes(StandardCharsets.UTF_8),
+						(Long) r[7]));
+				}
+				Recorded.append(folder.resolve("in"), "t" + i, 0, records, 8, rnd);
+			} else {
+				sql.append(") WITH ('connector' = 'filesystem', 'path' = 'rows").append(i).append(".json', 'format' = 'json');\n");
+				Files.writeString(folder.resolve("rows" + i + ".json"), String.join("\n", lines) + "\n");
+			}
 		}
-		sql.append(String.format(q.weir, "t0", "t1")).append(";\n");
+		Object[] names = {"t0", "t1", "t2", "windows"};
+		if (q.view != null)
+			sql.append("CREATE TEMPORARY VIEW windows AS ").append(String.format(q.view, names)).append(";\n");
+		sql.append(String.format(q.flink, names)).append(";\n");
 		Files.writeString(folder.resolve("job.sql"), sql);
 		Weir.Result r = Weir.run(folder, "run", "job.sql", "-X", "emit.coalesce=false", "-X", "order.point.records=" + (number % 2 == 0 ? 65536 : 1 + number % 7));
 		if (r.code() != 0) {
@@ -376,15 +415,26 @@ final class Queries {
 
 	/** What is left of each group at the end. */
 	private String tables(Query q, List<Row> result, List<JsonNode> lines) {
-		Map<String, Row> want = new HashMap<>();
+		List<Row> want = new ArrayList<>();
 		for (Row w : result) {
-			StringBuilder key = new StringBuilder();
-			for (int i = 0; i < q.keys; i++)
-				key.append(w.getField(i)).append('|');
-			if (w.getKind() == RowKind.DELETE || w.getKind() == RowKind.UPDATE_BEFORE)
-				want.remove(key.toString());
+			boolean gone = w.getKind() == RowKind.DELETE || w.getKind() == RowKind.UPDATE_BEFORE;
+			w.setKind(RowKind.INSERT);
+			if (gone)
+				want.remove(w);
 			else
-				want.put(key.toString(), w);
+				want.add(w);
+		}
+		want.sort(Comparator.comparing(Row::toString));
+		if (q.keys == 0) { /* changes say what a row was */
+			List<JsonNode> left = new ArrayList<>();
+			for (JsonNode g : lines) {
+				boolean gone = ((ObjectNode) g).remove("op").asText().startsWith("-");
+				if (!gone)
+					left.add(g);
+				else if (!left.remove(g))
+					return "  weir takes out what is not there: " + g + "\n";
+			}
+			return rows(want, left);
 		}
 		Map<String, JsonNode> got = new HashMap<>();
 		for (JsonNode g : lines) {
@@ -396,6 +446,6 @@ final class Queries {
 			else
 				got.put(key.toString(), g);
 		}
-		return rows(want.values().stream().sorted(Comparator.comparing(Row::toString)).toList(), new ArrayList<>(got.values()));
+		return rows(want, new ArrayList<>(got.values()));
 	}
 }

@@ -1,0 +1,129 @@
+/* Tables.java: random queries over tables with a primary key (rows come, change and go), over several streams and windows of
+ * windows: for Queries.java. */
+import java.math.BigDecimal;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+
+final class Tables {
+	private static final List<String> AGGS = List.of("COUNT(*)", "SUM(a.v)", "MIN(a.v)", "MAX(a.v)", "AVG(a.v)", "SUM(a.d)", "MAX(a.s)", "MIN(a.s)", "COUNT(DISTINCT a.s)", "COUNT(a.v)",
+		"SUM(a.v) FILTER (WHERE a.s <> 'b')", "COALESCE(SUM(a.v), 0) + COUNT(*)", "MAX(a.d)");
+
+	private Tables() {}
+
+	private static <T> T pick(Random rnd, List<T> l) {
+		return l.get(rnd.nextInt(l.size()));
+	}
+
+	/** Rows by the key `id`, some of which go again. h refers to the key of another table. */
+	private static List<Object[]> changes(Random rnd, long unit, long disorder, int count) {
+		List<Object[]> out = new ArrayList<>();
+		long time = 1767225600000L, step = 1 + rnd.nextInt(6);
+		int keys = 1 + rnd.nextInt(6);
+		for (int i = 0; i < count; i++) {
+			time += unit * rnd.nextLong(step + 1) + (rnd.nextInt(25) == 0 ? unit * 60 : 0);
+			long back = disorder == 0 ? 0 : unit * rnd.nextLong(disorder + 1);
+			out.add(new Object[]{rnd.nextInt(keys), rnd.nextInt(10) == 0 ? null : "k" + rnd.nextInt(3), rnd.nextInt(10) == 0 ? null : rnd.nextInt(keys + 1),
+				rnd.nextInt(8) == 0 ? null : (long) rnd.nextInt(21) - 8, rnd.nextInt(8) == 0 ? null : BigDecimal.valueOf(rnd.nextInt(2001) - 1000, 2),
+				rnd.nextInt(8) == 0 ? null : (rnd.nextInt(41) - 20) / 4.0, rnd.nextInt(8) == 0 ? null : "" + (char) ('a' + rnd.nextInt(3)), time - back, rnd.nextInt(5) == 0});
+		}
+		return out;
+	}
+
+	static final List<String> KINDS = List.of("TABLES", "TABLES FULL", "TABLES FOREIGN", "TABLES THREE", "TABLE GROUPS", "TEMPORAL", "TEMPORAL", "THREE STREAMS", "WINDOWS OF WINDOWS");
+
+	static void make(Random rnd, Queries.Query q, String kind, long unit) {
+		q.delay = unit * 40;
+		switch (kind) {
+		case "TEMPORAL" -> temporal(rnd, q, unit);
+		case "THREE STREAMS" -> streams(rnd, q, unit);
+		case "WINDOWS OF WINDOWS" -> windows(rnd, q, unit);
+		default -> tables(rnd, q, kind, unit);
+		}
+	}
+
+	private static void tables(Random rnd, Queries.Query q, String kind, long unit) {
+		String join = pick(rnd, List.of("JOIN", "LEFT JOIN")), on = pick(rnd, List.of("", "", " AND a.v > b.v", " AND b.s = 'a'", " AND (a.v > 0 OR b.v > 0)"));
+		String where = rnd.nextInt(4) == 0 ? "\n  WHERE " + pick(rnd, List.of("a.v IS NULL OR a.v > -3", "b.v IS NULL OR b.v > -3", "a.s IS DISTINCT FROM 'b'")) : "";
+		String value = pick(rnd, List.of("b.v", "COALESCE(a.h, b.h) + 1", "a.v + b.v", "a.s || b.s", "CASE WHEN b.id IS NULL THEN 'alone' ELSE b.s END"));
+		q.table = true;
+		q.keys = 1;
+		int inputs = 2;
+		switch (kind) {
+		case "TABLES" -> q.flink = "SELECT a.id AS c0, a.v AS c1, " + value + " AS c2\n  FROM %1$s a " + join + " %2$s b ON a.id = b.id" + on + where;
+		case "TABLES FULL" -> {
+			/* With a further condition both rows of a key may be there alone. */
+			q.keys = on.isEmpty() ? 1 : 0;
+			q.flink = "SELECT " + (on.isEmpty() ? "COALESCE(a.id, b.id) AS c0, a.h" : "a.id AS c0, b.id") + " AS c1, a.v AS c2, " + value + " AS c3\n  FROM %1$s a FULL JOIN %2$s b ON a.id = b.id" + on;
+		}
+		case "TABLES FOREIGN" -> q.flink = "SELECT a.id AS c0, b.id AS c1, a.v AS c2, " + value + " AS c3\n  FROM %1$s a " + join + " %2$s b ON a.h = b.id" + on + where;
+		case "TABLES THREE" -> {
+			inputs = 3;
+			q.flink = "SELECT a.id AS c0, a.v AS c1, " + value + " AS c2, c.v AS c3\n  FROM %1$s a " + join + " %2$s b ON " + pick(rnd, List.of("a.id = b.id", "a.h = b.id")) + on + " "
+				+ pick(rnd, List.of("JOIN", "LEFT JOIN")) + " %3$s c ON " + pick(rnd, List.of("a.id = c.id", "b.h = c.id", "a.h = c.id"));
+		}
+		default -> {
+			StringBuilder s = new StringBuilder("SELECT ");
+			boolean joined = rnd.nextInt(3) != 0;
+			String key = joined ? pick(rnd, List.of("b.g", "a.g", "b.s")) : "a.g";
+			s.append(key).append(" AS c0");
+			for (int i = 1, n = 1 + rnd.nextInt(4); i <= n; i++)
+				s.append(", ").append(pick(rnd, AGGS)).append(" AS c").append(i);
+			s.append("\n  FROM %1$s a");
+			if (joined)
+				s.append(" ").append(join).append(" %2$s b ON ").append(pick(rnd, List.of("a.id = b.id", "a.h = b.id"))).append(on).append(where);
+			else
+				inputs = 1;
+			s.append("\n  GROUP BY ").append(key);
+			if (rnd.nextInt(4) == 0)
+				s.append("\n  HAVING COUNT(*) > 1");
+			q.flink = s.toString();
+		}
+		}
+		for (int i = 0; i < inputs; i++) {
+			q.inputs.add(changes(rnd, unit, rnd.nextInt(3), 1 + rnd.nextInt(40)));
+			q.upsert[i] = true;
+		}
+	}
+
+	/** Rows of a stream with the version of the table's row that was valid at their time. */
+	private static void temporal(Random rnd, Queries.Query q, long unit) {
+		long disorder = rnd.nextInt(6);
+		q.flink = "SELECT a.id AS c0, a.v AS c1, b.id AS c2, " + pick(rnd, List.of("b.v", "a.v + b.v", "b.s")) + " AS c3\n  FROM %1$s a " + pick(rnd, List.of("JOIN", "LEFT JOIN"))
+			+ " %2$s FOR SYSTEM_TIME AS OF a.et AS b ON a.h = b.id" + pick(rnd, List.of("", "", " AND a.v > b.v", " AND b.s <> 'b'"));
+		q.inputs.add(Queries.input(rnd, unit, disorder, 1 + rnd.nextInt(40)));
+		q.inputs.add(changes(rnd, unit, disorder, 1 + rnd.nextInt(40)));
+		q.upsert[1] = true;
+		long ahead = (Long) q.inputs.get(0).get(0)[7] - 1767225600000L;
+		for (Object[] r : q.inputs.get(0)) /* it begins where the table does */
+			r[7] = (Long) r[7] - ahead;
+	}
+
+	/** Two joins by time in one statement. */
+	private static void streams(Random rnd, Queries.Query q, long unit) {
+		StringBuilder s = new StringBuilder("SELECT a.id AS c0, b.id AS c1, c.id AS c2, " + pick(rnd, List.of("b.v", "a.v + c.v", "COALESCE(c.s, b.s)")) + " AS c3\n  FROM %1$s a");
+		for (String t : List.of("b", "c")) {
+			String from = " - " + Queries.interval(unit * rnd.nextInt(12)), to = " + " + Queries.interval(unit * rnd.nextInt(12));
+			s.append("\n  ").append(pick(rnd, List.of("JOIN", "LEFT JOIN"))).append(t.equals("b") ? " %2$s b" : " %3$s c").append(" ON a.g = ").append(t).append(".g AND ").append(t).append(".et BETWEEN a.et")
+				.append(from).append(" AND a.et").append(to).append(rnd.nextInt(4) == 0 ? " AND a.h = " + t + ".h" : "");
+		}
+		q.flink = s.toString();
+		for (int i = 0; i < 3; i++)
+			q.inputs.add(Queries.input(rnd, unit, rnd.nextInt(6), 1 + rnd.nextInt(20)));
+	}
+
+	/** The rows of windows in larger windows. */
+	private static void windows(Random rnd, Queries.Query q, long unit) {
+		long size = unit * (1 + rnd.nextInt(12)), n = 1 + rnd.nextInt(6);
+		q.delay = rnd.nextInt(3) == 0 ? 0 : unit * rnd.nextInt(20);
+		q.extra = 1;
+		String inner = pick(rnd, List.of("TUMBLE(TABLE %1$s, DESCRIPTOR(et), " + Queries.interval(size) + ")",
+			"HOP(TABLE %1$s, DESCRIPTOR(et), " + Queries.interval(size) + ", " + Queries.interval(size * n) + ")"));
+		q.view = "SELECT g, h, COUNT(*) AS n, SUM(v) AS v, window_time AS rt FROM TABLE(" + inner + ") GROUP BY g, h, window_start, window_end, window_time";
+		String outer = pick(rnd, List.of("TUMBLE(TABLE %4$s, DESCRIPTOR(rt), " + Queries.interval(size * n) + ")",
+			"HOP(TABLE %4$s, DESCRIPTOR(rt), " + Queries.interval(size) + ", " + Queries.interval(size * n) + ")", "CUMULATE(TABLE %4$s, DESCRIPTOR(rt), " + Queries.interval(size) + ", " + Queries.interval(size * n) + ")"));
+		String key = pick(rnd, List.of("g", "h"));
+		q.flink = "SELECT " + key + " AS c0, window_start AS c1, window_end AS c2, COUNT(*) AS c3, SUM(n) AS c4, MAX(v) AS c5\n  FROM TABLE(" + outer + ")\n  GROUP BY " + key + ", window_start, window_end";
+		q.inputs.add(Queries.input(rnd, unit, rnd.nextInt(3) == 0 ? 0 : 1 + rnd.nextInt(12), 1 + rnd.nextInt(50)));
+	}
+}
