@@ -249,6 +249,8 @@ static enum weir_err apply_marker(struct pass *ps, struct weir_mem *m, struct we
 	if (err != WEIR_OK)
 		return err;
 	ps->out->found = true;
+	if (ps->out->held)
+		ps->out->held[ps->partition] = true;
 	ps->epoch = mk.epoch;
 	ps->out->epoch = mk.epoch > ps->out->epoch ? mk.epoch : ps->out->epoch;
 	ps->out->records = mk.records > ps->out->records ? mk.records : ps->out->records;
@@ -361,6 +363,8 @@ static enum weir_err restore_partition(const struct weir_snapshot_conf *cf, cons
 	if (cf->log->ops->expect && more)
 		cf->log->ops->expect(cf->log, cf->state_topic[next_stage], next);
 	enum weir_err err = cf->log->ops->read(cf->log, cf->state_topic[s], p, first_pass, &ps, dg);
+	if (err == WEIR_OK && out->held)
+		out->held[p] |= ps.schema.bytes != 0;
 	if (err == WEIR_OK && ps.schema.bytes == 0)
 		out->schema_missing[s] = true;
 	else if (err == WEIR_OK)

@@ -15,6 +15,7 @@ struct weir_restored {
 	uint64_t frame_bytes;
 	bool *schema_missing; /* per stage (at least one), given by the caller: the changelog is new, the schema is to
 				 be written */
+	bool *held;           /* per changelog partition, given by the caller or NULL: a schema or a marker is in it */
 };
 
 /* Restores into cf's workers (before their first step). A fingerprint that differs is WEIR_E_CONF with the difference

@@ -622,6 +622,7 @@ enum weir_err weir_core_open(struct weir_core *co, weir_core_open_log *open_log,
 	co->restored.offset = weir_mem_take(&co->mem, (pl->partition_count + 1) * sizeof(int64_t));
 	co->restored.time = weir_mem_take(&co->mem, (pl->partition_count + 1) * sizeof(int64_t));
 	co->restored.schema_missing = weir_mem_take(&co->mem, pl->stage_count + 1);
+	co->restored.held = weir_mem_take(&co->mem, co->changelog_partitions + 1);
 	if (co->input)
 		co->owned = weir_mem_take(&co->mem, pl->partition_count + 1);
 	if (co->input && co->home_kafka)
@@ -637,9 +638,13 @@ static enum weir_err take_assignment(struct weir_core *co, struct weir_diag **dg
 	for (uint32_t s = 0; s < pl->scan_count; s++)
 		for (uint32_t p = 0; co->owned && p < pl->scans[s].partition_count; p++)
 			co->owned[pl->scans[s].partition_base + p] = weir_core_owns(co, s, p);
-	*rs = (struct weir_restored){
-		.offset = rs->offset, .time = rs->time, .schema_missing = rs->schema_missing, .epoch = 0};
+	*rs = (struct weir_restored){.offset = rs->offset,
+				     .time = rs->time,
+				     .schema_missing = rs->schema_missing,
+				     .held = rs->held,
+				     .epoch = 0};
 	memset(rs->schema_missing, 0, pl->stage_count + 1);
+	memset(rs->held, 0, co->changelog_partitions + 1);
 	for (uint32_t p = 0; p < pl->partition_count; p++) {
 		rs->offset[p] = -1;
 		rs->time[p] = WEIR_TIME_UNSET;

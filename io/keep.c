@@ -192,13 +192,30 @@ enum weir_err weir_keep_ask_group(struct weir_core *co, struct weir_diag **dg)
 	return err;
 }
 
+/* Offsets that we committed, and nothing of the epoch that they went with: state would begin anew in silence. */
+static bool state_is_gone(const struct weir_core *co, uint32_t at)
+{
+	return weir_plan_kept_stages(co->plan) != 0 && co->keep.epoch[at] != 0 &&
+	       !co->restored.held[co->inputs[at].changelog_partition];
+}
+
 enum weir_err weir_keep_check_group(struct weir_core *co, struct weir_diag **dg)
 {
-	if (co->fenced) /* the markers alone say where to go on */
-		return WEIR_OK;
 	for (uint32_t at = 0; at < co->plan->partition_count; at++) {
+		const struct weir_input_name *in = &co->inputs[at];
 		int64_t committed = co->keep.offset[at];
-		if (!co->owned[at] || committed < 0 || co->restored.offset[at] == committed)
+		if (!co->owned[at] || committed < 0)
+			continue;
+		if (state_is_gone(co, at))
+			return weir_diag_set(dg, WEIR_E_CONF,
+					     "%s-%u: the group %s has committed an epoch, but nothing of it is in "
+					     "partition %u of its changelogs: they were deleted or made anew, or this "
+					     "query's states have other names. To start over: weir reset %s -b %s "
+					     "--execute",
+					     in->topic, in->partition, co->app, in->changelog_partition, co->app,
+					     co->home);
+		if (co->fenced ||
+		    co->restored.offset[at] == committed) /* fenced: the markers alone say where to go on */
 			continue;
 		if (co->restored.offset[at] < 0) { /* no marker: what the group says is where it goes on */
 			co->restored.offset[at] = committed;
@@ -208,7 +225,7 @@ enum weir_err weir_keep_check_group(struct weir_core *co, struct weir_diag **dg)
 				     "%s-%u: the group %s stands at offset %lld, but the state was kept at %lld: "
 				     "somebody moved the group alone. Put it back, or start both over: weir "
 				     "reset %s -b %s --execute",
-				     co->inputs[at].topic, co->inputs[at].partition, co->app, (long long)committed,
+				     in->topic, in->partition, co->app, (long long)committed,
 				     (long long)co->restored.offset[at], co->app, co->home);
 	}
 	return WEIR_OK;
