@@ -626,6 +626,11 @@ enum weir_err weir_kafka_client_fatal(struct weir_kafka_client *kc, struct weir_
 	return code == 0 ? WEIR_OK : weir_kafka_fail(dg, code, why, "librdkafka gave up");
 }
 
+const char *weir_kafka_client_last(const struct weir_kafka_client *kc)
+{
+	return kc->last;
+}
+
 const char *weir_kafka_client_down(const struct weir_kafka_client *kc)
 {
 	return kc->all_down ? kc->last : NULL;

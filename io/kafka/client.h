@@ -82,6 +82,8 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_client_check(struct weir_kafka_client *
 const char *weir_kafka_client_refusal(const struct weir_kafka_client *kc);
 /* Every broker is gone and none has answered since: what was heard last of it (may be ""), else NULL. */
 const char *weir_kafka_client_down(const struct weir_kafka_client *kc);
+/* What librdkafka said last of its errors, "" where nothing: of any broker, and it may be over. */
+const char *weir_kafka_client_last(const struct weir_kafka_client *kc);
 /* Some broker answered. */
 void weir_kafka_client_is_up(struct weir_kafka_client *kc);
 /* The handle can never work again, whatever brokers do. Polls nothing. */

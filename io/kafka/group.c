@@ -19,7 +19,8 @@ enum {
 	COUNT_MS = 10000, /* how often partitions are counted here: commits do so too */
 	OTHERS_MS = 5000,
 	WATCH_MS = 10000,
-	HELD_SAY_MS = 60000
+	HELD_SAY_MS = 60000,
+	STALL_MS = 30000 /* longer than any retry of librdkafka's, but for an answer that never comes */
 };
 
 static bool stopped(const struct weir_kafka_input *in)
@@ -521,6 +522,8 @@ static void check_held(struct weir_kafka_input *in, int64_t now)
 	for (uint32_t i = 0; last != NULL && i < n; i++) {
 		in->parts[last[i].tag].short_eof = last[i].is_shorter ? last[i].eof : -1;
 		said |= last[i].is_shorter && last[i].suspect;
+		if (last[i].is_shorter && last[i].suspect && last[i].holder.id[0] == '\0')
+			in->parts[last[i].tag].unheld_eof = last[i].eof;
 	}
 	if (said && now - in->watched_ms < HELD_SAY_MS)
 		return;
@@ -541,6 +544,34 @@ static void check_held(struct weir_kafka_input *in, int64_t now)
 	}
 	if (n > 0)
 		weir_kafka_watch_begin(in->watch, n);
+}
+
+/* What is not at its end, although all that came has been taken, has something in its way: a record that librdkafka's
+ * limits do not let through, a leader that is not found. It goes on by itself or never: that is said, each time it
+ * lasts. */
+static void check_stalled(struct weir_kafka_input *in, int64_t now)
+{
+	bool waits = in->state == WEIR_GROUP_RUNNING && !in->paused && in->down_ms == 0 &&
+		     rd_kafka_queue_length(in->queue) == 0;
+	for (uint32_t p = 0; p < in->part_count; p++) {
+		struct weir_kafka_part *pt = &in->parts[p];
+		if (!waits || !pt->owned || pt->done || (pt->at_end && pt->unheld_eof != pt->next) || pt->told_hold ||
+		    pt->next != pt->seen_next) {
+			pt->seen_next = pt->next;
+			pt->seen_ms = now;
+			continue;
+		}
+		if (now - pt->seen_ms < STALL_MS)
+			continue;
+		pt->seen_ms = now;
+		const char *why = weir_kafka_client_last(in->kc);
+		weir_kafka_client_say(
+			in->kc, 4,
+			"topic %s, partition %u: nothing has come from offset %lld on for %d s, and it does not "
+			"end there%s%s",
+			in->topics[pt->topic].name, pt->number, (long long)pt->next, STALL_MS / 1000,
+			why[0] != 0 ? ". librdkafka says: " : "", why);
+	}
 }
 
 /* Partitions and topics that were not there when reading began. Asked of brokers that answer only. */
@@ -570,6 +601,7 @@ enum weir_err weir_kafka_group_check(struct weir_kafka_input *in, struct weir_di
 		in->state = WEIR_GROUP_LOST;
 	check_down(in, now);
 	check_held(in, now);
+	check_stalled(in, now);
 	if (err == WEIR_OK && in->doubt_ms != 0 && now - in->doubt_ms >= DOUBT_MS)
 		err = check_topics(in, dg);
 	return err == WEIR_OK ? check_growth(in, now, dg) : err;

@@ -37,16 +37,18 @@ struct weir_kafka_part {
 	uint32_t topic; /* index */
 	uint32_t number;
 	uint32_t scan;
-	int64_t low, end;  /* first offset, and the end for this reader; as last looked up */
-	int64_t first;     /* where the startup mode begins */
-	int64_t bound;     /* INT64_MAX: none */
-	int64_t committed; /* of the group, as last asked; -1: none */
-	uint64_t epoch;    /* out of its metadata; 0: none */
-	bool ended;        /* likewise: what it stands for was read to its bound */
-	int64_t seek;      /* where begin starts; -1: as the startup mode says */
-	int64_t next;      /* offset behind what is queued */
-	int64_t end_ms;    /* since when at_end */
-	int64_t short_eof; /* the log was longer than this end of committed records when last compared; -1: was not */
+	int64_t low, end;   /* first offset, and the end for this reader; as last looked up */
+	int64_t first;      /* where the startup mode begins */
+	int64_t bound;      /* INT64_MAX: none */
+	int64_t committed;  /* of the group, as last asked; -1: none */
+	uint64_t epoch;     /* out of its metadata; 0: none */
+	bool ended;         /* likewise: what it stands for was read to its bound */
+	int64_t seek;       /* where begin starts; -1: as the startup mode says */
+	int64_t next;       /* offset behind what is queued */
+	int64_t end_ms;     /* since when at_end */
+	int64_t short_eof;  /* the log was longer than this end of committed records when last compared; -1: was not */
+	int64_t unheld_eof; /* likewise, twice, and no open transaction was found that ends it there */
+	int64_t seen_next, seen_ms; /* where it was when it last moved, or had no reason to */
 	int64_t last_ts;
 	bool first_given; /* first is a number that somebody wrote down */
 	bool owned;

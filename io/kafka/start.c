@@ -217,6 +217,7 @@ static enum weir_err find_partitions(struct weir_kafka_input *in, uint32_t scan,
 								       .committed = -1,
 								       .seek = -1,
 								       .short_eof = -1,
+								       .unheld_eof = -1,
 								       .last_ts = -1};
 	return WEIR_OK;
 }
