@@ -444,21 +444,21 @@ static void name_inputs(struct weir_core *co)
 		}
 }
 
-static enum weir_err build_workers(struct weir_core *co, struct weir_diag **dg)
+enum weir_err weir_core_workers(const struct weir_core *co, struct weir_worker ***out, struct weir_routes *routes,
+				struct weir_diag **dg)
 {
-	co->worker_count = co->settings.workers ? co->settings.workers : 1;
-	co->workers = weir_xcalloc(co->worker_count, sizeof *co->workers);
+	struct weir_worker **workers = *out = weir_xcalloc(co->worker_count, sizeof *workers);
 	uint32_t slots = most_partitions(co->plan);
 	for (uint32_t s = 0; s < co->plan->stage_count; s++)
 		slots = co->plan->stages[s].slot_count > slots ? co->plan->stages[s].slot_count : slots;
-	weir_routes_init(&co->routes, slots, co->worker_count);
+	weir_routes_init(routes, slots, co->worker_count);
 	enum weir_err err = WEIR_OK;
 	for (uint32_t w = 0; w < co->worker_count && err == WEIR_OK; w++) {
 		struct weir_worker_conf wc = {
 			.plan = co->plan,
 			.id = w,
 			.count = co->worker_count,
-			.routes = &co->routes,
+			.routes = routes,
 			.outputs = co->outputs,
 			.policies = co->policies,
 			.emit_coalesce = co->settings.emit_coalesce,
@@ -468,13 +468,19 @@ static enum weir_err build_workers(struct weir_core *co, struct weir_diag **dg)
 			.fragments = CORE_FRAGMENTS,
 			.bundles = CORE_BUNDLES,
 			.bundle_bytes_max = (size_t)(co->settings.memory_max / 4 / (CORE_BUNDLES * co->worker_count))};
-		err = weir_worker_create(&co->workers[w], &wc, dg);
+		err = weir_worker_create(&workers[w], &wc, dg);
 		if (err == WEIR_OK)
-			err = weir_park_init(&co->workers[w]->park, co->threads);
+			err = weir_park_init(&workers[w]->park, co->threads);
 	}
 	for (uint32_t w = 0; w < co->worker_count && err == WEIR_OK; w++)
-		co->workers[w]->peers = co->workers;
+		workers[w]->peers = workers;
 	return err;
+}
+
+static enum weir_err build_workers(struct weir_core *co, struct weir_diag **dg)
+{
+	co->worker_count = co->settings.workers ? co->settings.workers : 1;
+	return weir_core_workers(co, &co->workers, &co->routes, dg);
 }
 
 static bool windows_open(const struct weir_core *co)
@@ -528,7 +534,7 @@ static void count_input(struct weir_core *co, const int64_t *start)
 		}
 	co->records_total = co->endless ? 0 : left;
 	/* A run that was cut off after its last record but before it closed its windows still has that to do. */
-	co->consumed = co->restored.found && !co->endless && left == 0 &&
+	co->consumed = co->restored.found && !co->endless && left == 0 && !co->aside &&
 		       (co->settings.end_of_input_keep || !windows_open(co));
 }
 
@@ -662,6 +668,76 @@ static void serve_group(void *ctx)
 		weir_diag_destroy(dg);
 }
 
+/* Not before the group's offsets are stable: a predecessor's transaction may still be on its way. */
+static enum weir_err ask_all(struct weir_core *co, struct weir_diag **dg)
+{
+	weir_aside_limit(co, co->owned);
+	return weir_keep_ask_group(co, dg);
+}
+
+/* What is not kept is restored beside what is: there first, as long as that takes but a moment. */
+static enum weir_err restore_beside(struct weir_core *co, struct weir_diag **dg)
+{
+	enum weir_err err = weir_aside_create(co, dg);
+	if (err != WEIR_OK)
+		return err;
+	if (!co->start_aside(co->start_ctx, co->aside)) {
+		weir_core_log(co, 6, "restoring %u of %u changelog partitions; the others go on",
+			      weir_aside_count(co->aside), co->changelog_partitions);
+		for (uint32_t i = 0; i < co->plan->partition_count; i++)
+			co->owned[i] &= co->keep.kept[co->inputs[i].changelog_partition];
+		weir_aside_limit(co, co->owned);
+		return weir_clusters_take(co, dg);
+	}
+	err = weir_aside_result(co, dg);
+	if (err != WEIR_OK)
+		return err;
+	weir_aside_choose(co);
+	weir_aside_adopt(co, UINT64_MAX);
+	err = ask_all(co, dg);
+	co->keep.taken = true;
+	return err;
+}
+
+/* Takes over what has not changed since the assignment before. */
+static enum weir_err take_kept(struct weir_core *co, struct weir_diag **dg)
+{
+	bool beside = weir_aside_possible(co), some = false, all = true;
+	enum weir_err err;
+	if (beside) { /* what others may have on its way is waited for beside it, too */
+		weir_aside_limit(co, co->keep.had);
+		err = weir_keep_ask_group(co, dg);
+	} else {
+		err = ask_all(co, dg);
+	}
+	if (err != WEIR_OK)
+		return err;
+	weir_keep_take(co);
+	for (uint32_t i = 0; i < co->plan->partition_count; i++) {
+		some |= co->owned[i] && co->keep.kept[co->inputs[i].changelog_partition];
+		all &= !co->owned[i] || co->keep.kept[co->inputs[i].changelog_partition];
+	}
+	if (!beside || all)
+		return WEIR_OK;
+	if (some)
+		return restore_beside(co, dg);
+	err = ask_all(co, dg);
+	co->keep.taken = true;
+	return err;
+}
+
+static void begin_doubt(struct weir_core *co)
+{
+	if (!in_doubt(co))
+		return;
+	bool *known = weir_xcalloc(co->changelog_partitions, sizeof *known);
+	for (uint32_t p = 0; co->keep.kept && p < co->changelog_partitions; p++)
+		known[p] = co->keep.kept[p] && !co->keep.fresh[p];
+	for (uint32_t w = 0; w < co->worker_count; w++)
+		weir_doubt_begin(co->workers[w], known, co->changelog_partitions);
+	free(known);
+}
+
 enum weir_err weir_core_begin(struct weir_core *co, struct weir_diag **dg)
 {
 	struct weir_plan *pl = co->plan;
@@ -669,12 +745,10 @@ enum weir_err weir_core_begin(struct weir_core *co, struct weir_diag **dg)
 	enum weir_err err = take_assignment(co, dg);
 	if (err == WEIR_OK)
 		err = build_workers(co, dg);
-	/* Not before the group's offsets are stable: a predecessor's transaction may still be on its way. */
 	if (err == WEIR_OK && co->keep.markers)
-		err = weir_keep_ask_group(co, dg);
+		err = take_kept(co, dg);
 	if (err != WEIR_OK)
 		return err;
-	weir_keep_take(co);
 	co->sncf = (struct weir_snapshot_conf){.plan = pl,
 					       .outputs = co->outputs,
 					       .output_count = co->output_count,
@@ -718,8 +792,7 @@ enum weir_err weir_core_begin(struct weir_core *co, struct weir_diag **dg)
 		return err;
 	co->restored.epoch = co->epoch > co->restored.epoch ? co->epoch : co->restored.epoch;
 	count_input(co, co->restored.offset);
-	for (uint32_t w = 0; w < co->worker_count && in_doubt(co); w++)
-		weir_doubt_begin(co->workers[w], co->keep.kept, co->changelog_partitions);
+	begin_doubt(co);
 	if (co->log && !co->consumed)
 		err = weir_schema_write(&co->sncf, &co->restored, dg);
 	return err == WEIR_OK ? build_feed(co, co->now_us, dg) : err;
@@ -771,6 +844,7 @@ enum weir_err weir_core_build(struct weir_core *co, weir_core_open_log *open_log
 void weir_core_fini(struct weir_core *co)
 {
 	weir_core_end(co);
+	weir_aside_destroy(co);
 	if (co->plan)
 		weir_keep_fini(co);
 	if (co->log)

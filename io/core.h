@@ -17,6 +17,7 @@
 struct weir_core_keep {
 	struct weir_buf *markers;     /* per stage and changelog partition: the newest; empty: none */
 	bool *kept;                   /* per changelog partition: its slots came from the assignment before */
+	bool *fresh;                  /* of these: restored beside it */
 	int64_t *offset;              /* per global partition: what the group says at this assignment; -1: nothing */
 	uint64_t *epoch;              /* likewise, out of the offset's metadata; 0: none */
 	uint64_t *had_epoch;          /* likewise, when the assignment before ended */
@@ -55,6 +56,12 @@ struct weir_core {
 	struct weir_feed *feed;
 	struct weir_restored restored;
 	struct weir_core_keep keep;
+	struct weir_core_aside *aside; /* owned; slots that are restored beside those that run; NULL: none */
+	/* Runs it on a thread of its own and waits a moment: true when it is over (joined). NULL: there are no threads.
+	 */
+	bool (*start_aside)(void *ctx, struct weir_core_aside *as);
+	void *start_ctx;
+	uint64_t beside_records;          /* that a session took while others restored */
 	_Atomic uint64_t damaged;         /* @writer io */
 	uint32_t *warned;                 /* per scan: warnings logged so far */
 	bool *recorded;                   /* per scan: its stream is io/recorded's */
@@ -144,6 +151,31 @@ void weir_keep_take(struct weir_core *co);
 WEIR_MUST_CHECK enum weir_err weir_keep_ask_group(struct weir_core *co, struct weir_diag **dg);
 /* An owned partition whose committed group offset is not where the state stands: somebody moved the group alone. */
 WEIR_MUST_CHECK enum weir_err weir_keep_check_group(struct weir_core *co, struct weir_diag **dg);
+
+/* Workers of the plan, not begun. */
+WEIR_MUST_CHECK enum weir_err weir_core_workers(const struct weir_core *co, struct weir_worker ***out,
+						struct weir_routes *routes, struct weir_diag **dg);
+
+/* ---- aside.c ---- */
+
+/* Whether some slots might go on while others restore: those of their own source partition do. */
+bool weir_aside_possible(const struct weir_core *co);
+/* Has the member ask about and read only some inputs. */
+void weir_aside_limit(struct weir_core *co, const bool *now);
+/* Out of begin: what is owned and not kept is to be restored; run does so, on its own thread. */
+WEIR_MUST_CHECK enum weir_err weir_aside_create(struct weir_core *co, struct weir_diag **dg);
+void weir_aside_run(struct weir_core_aside *as);
+/* Asks run to end. @thread any */
+void weir_aside_stop(struct weir_core_aside *as);
+bool weir_aside_done(const struct weir_core_aside *as); /* NULL: false. @thread any */
+uint32_t weir_aside_count(const struct weir_core_aside *as);
+/* The rest once run's thread is joined. What became of it: */
+WEIR_MUST_CHECK enum weir_err weir_aside_result(struct weir_core *co, struct weir_diag **dg);
+/* Out of keep_take: marks what it restored as kept; moves its slots into the workers, and ends it. */
+void weir_aside_choose(struct weir_core *co);
+/* meanwhile: records that the session beside it took; UINT64_MAX: there was none. */
+void weir_aside_adopt(struct weir_core *co, uint64_t meanwhile);
+void weir_aside_destroy(struct weir_core *co);
 
 /* ---- clusters.c ---- */
 

@@ -1,6 +1,7 @@
 /* engine.c: weir_engine_*: the threads of a run. The only file that starts threads of weir's own: the caller's thread
  * is io, one thread per worker, one snapshotter. Each loop is: step; nothing moved for 20 us: sleep until woken. With
- * standby.replicas one more thread follows the changelogs of other members for the whole of a run.
+ * standby.replicas one more thread follows the changelogs of other members for the whole of a run, and one restores
+ * slots that are new here while a session runs those that were there before (aside.c).
  *
  * A run on recorded topics is one session of these threads. A member of a consumer group has a session for each
  * assignment: given partitions it restores and starts the threads; asked for them back it drains, commits, ends the
@@ -55,6 +56,8 @@ struct weir_engine {
 	_Atomic int64_t end_us;
 	pthread_t standby; /* follows what others own; started where core.standby is */
 	bool standby_started;
+	pthread_t aside; /* restores core.aside */
+	bool aside_started;
 	_Atomic bool standby_stop;
 	bool kafka;                       /* some table lies on brokers: everything is opened by run */
 	pthread_mutex_t gate;             /* a session's end against readers of statistics; no record passes it */
@@ -467,7 +470,7 @@ static enum weir_err follow_group(struct weir_engine *en, int64_t *serve_us, str
 		if (err != WEIR_OK)
 			return err;
 	}
-	if (state == WEIR_GROUP_REVOKED)
+	if (state == WEIR_GROUP_REVOKED || weir_aside_done(en->core.aside))
 		weir_feed_stop(en->core.feed);
 	else if (state == WEIR_GROUP_LOST)
 		return weir_diag_set(dg, WEIR_E_FENCED,
@@ -717,6 +720,75 @@ static void forget_session(struct weir_engine *en)
 	atomic_store_explicit(&en->abort, false, memory_order_relaxed);
 }
 
+/* ---- restoring beside a session ---- */
+
+static void *aside_main(void *arg)
+{
+	weir_aside_run(arg);
+	return NULL;
+}
+
+static void join_aside(struct weir_engine *en)
+{
+	if (en->aside_started)
+		pthread_join(en->aside, NULL);
+	en->aside_started = false;
+}
+
+static void cancel_aside(struct weir_engine *en)
+{
+	if (en->core.aside)
+		weir_aside_stop(en->core.aside);
+	join_aside(en);
+	weir_aside_destroy(&en->core);
+}
+
+/* Waits until the restore is over, the group wants something else, or end_us. */
+static void wait_aside(struct weir_engine *en, int64_t end_us)
+{
+	enum { SLICE_MS = 10 };
+	enum weir_kafka_group_state before = weir_kafka_input_state(en->core.input), now = before;
+	while (now == before && now_us() < end_us && !weir_aside_done(en->core.aside) &&
+	       !atomic_load_explicit(&en->stop_asked, memory_order_relaxed)) {
+		struct weir_diag *dg = NULL;
+		if (weir_kafka_input_serve(en->core.input, SLICE_MS, &now, &dg) != WEIR_OK) {
+			weir_diag_destroy(dg); /* it sticks: the next to ask hears it */
+			return;
+		}
+	}
+}
+
+static bool start_aside(void *ctx, struct weir_core_aside *as)
+{
+	enum { MOMENT_US = 300000 };
+	struct weir_engine *en = ctx;
+	en->aside_started = pthread_create(&en->aside, NULL, aside_main, as) == 0;
+	if (!en->aside_started) {
+		weir_aside_run(as);
+		return true;
+	}
+	(void)pthread_setname_np(en->aside, "weir-restore");
+	wait_aside(en, now_us() + MOMENT_US);
+	if (!weir_aside_done(as))
+		return false;
+	join_aside(en);
+	return true;
+}
+
+/* The session of what was there is over. *merge: the rest is restored, and the same assignment begins again. */
+static enum weir_err end_beside(struct weir_engine *en, bool *merge, struct weir_diag **dg)
+{
+	struct weir_core *co = &en->core;
+	wait_aside(en, INT64_MAX);
+	*merge = weir_aside_done(co->aside) && weir_kafka_input_state(co->input) == WEIR_GROUP_RUNNING &&
+		 !atomic_load_explicit(&en->stop_asked, memory_order_relaxed);
+	if (!*merge)
+		return WEIR_OK;
+	join_aside(en);
+	enum weir_err err = weir_aside_result(co, dg);
+	return err == WEIR_OK ? weir_kafka_input_again(co->input, dg) : err;
+}
+
 /* One assignment: restore, run, commit, give back. *again: another will come. */
 static enum weir_err run_assignment(struct weir_engine *en, bool *again, struct weir_diag **dg)
 {
@@ -758,11 +830,26 @@ static enum weir_err run_assignment(struct weir_engine *en, bool *again, struct 
 	}
 	bool stopping = atomic_load_explicit(&en->stops, memory_order_relaxed) != 0;
 	enum weir_kafka_group_state state = weir_kafka_input_state(co->input);
+	co->beside_records = co->feed ? weir_feed_records(co->feed) : 0;
 	if (!stopping && (!began || err == WEIR_OK))
 		weir_keep_leave(co, began, began);
 	pthread_mutex_lock(&en->gate);
 	weir_core_end(co);
 	pthread_mutex_unlock(&en->gate);
+	if (co->aside && err == WEIR_OK && !stopping && state == WEIR_GROUP_RUNNING) {
+		forget_session(en);
+		err = end_beside(en, again, dg);
+		if (err != WEIR_OK || *again)
+			return err;
+		stopping = atomic_load_explicit(&en->stops, memory_order_relaxed) != 0;
+		state = weir_kafka_input_state(co->input);
+		if (state == WEIR_GROUP_LOST) {
+			cancel_aside(en);
+			*again = true;
+			return weir_kafka_input_release(co->input, dg);
+		}
+	}
+	cancel_aside(en);
 	/* The group went on while state was restored: what could not be looked up belongs to somebody else by now. */
 	bool overtaken = err == WEIR_E_UNAVAILABLE && state != WEIR_GROUP_ASSIGNED && state != WEIR_GROUP_RUNNING;
 	if ((err == WEIR_E_FENCED || overtaken) && !stopping) {
@@ -824,6 +911,8 @@ static void stop_standby(struct weir_engine *en)
 
 static enum weir_err run_group(struct weir_engine *en, struct weir_diag **dg)
 {
+	en->core.start_aside = start_aside;
+	en->core.start_ctx = en;
 	enum weir_err err = start_standby(en, dg);
 	if (err == WEIR_OK)
 		err = weir_kafka_input_join(en->core.input, dg);
@@ -835,6 +924,7 @@ static enum weir_err run_group(struct weir_engine *en, struct weir_diag **dg)
 			break;
 		err = run_assignment(en, &again, dg);
 	}
+	cancel_aside(en);
 	stop_standby(en);
 	return err;
 }

@@ -22,6 +22,7 @@ void weir_keep_init(struct weir_core *co)
 	uint32_t parts = co->plan->partition_count + 1;
 	co->keep.markers = weir_xcalloc(marker_count(co), sizeof *co->keep.markers);
 	co->keep.kept = weir_xcalloc(co->changelog_partitions, sizeof *co->keep.kept);
+	co->keep.fresh = weir_xcalloc(co->changelog_partitions, sizeof *co->keep.fresh);
 	co->keep.offset = weir_xcalloc(parts, sizeof *co->keep.offset);
 	co->keep.epoch = weir_xcalloc(parts, sizeof *co->keep.epoch);
 	co->keep.had_epoch = weir_xcalloc(parts, sizeof *co->keep.had_epoch);
@@ -43,6 +44,7 @@ void weir_keep_fini(struct weir_core *co)
 		weir_buf_fini(&co->keep.markers[i]);
 	free(co->keep.markers);
 	free(co->keep.kept);
+	free(co->keep.fresh);
 	free(co->keep.offset);
 	free(co->keep.epoch);
 	free(co->keep.had_epoch);
@@ -135,6 +137,9 @@ void weir_keep_take(struct weir_core *co)
 	if (!co->keep.markers)
 		return;
 	uint32_t count = choose(co);
+	memset(co->keep.fresh, 0, co->changelog_partitions * sizeof *co->keep.fresh);
+	if (co->aside)
+		weir_aside_choose(co);
 	if (count != 0) {
 		for (uint32_t w = 0; w < co->worker_count; w++)
 			weir_worker_inherit(co->workers[w], co->keep.workers[w], co->keep.kept,
@@ -143,6 +148,8 @@ void weir_keep_take(struct weir_core *co)
 			      co->changelog_partitions);
 	}
 	forget_workers(co);
+	if (co->aside)
+		weir_aside_adopt(co, co->beside_records);
 	co->keep.taken = true;
 	for (uint32_t i = 0; i < marker_count(co); i++)
 		if (!co->keep.kept[i % co->changelog_partitions])

@@ -84,6 +84,13 @@ static void arena_account(struct weir_arena *ar, uint64_t bytes)
 	atomic_store_explicit(&ar->bytes, weir_arena_bytes(ar) + bytes, memory_order_relaxed);
 }
 
+/* jemalloc takes memory back from whatever arena it is of: only the count moves. */
+void weir_arena_absorb(struct weir_arena *to, struct weir_arena *from)
+{
+	arena_account(to, weir_arena_bytes(from));
+	arena_account(from, (uint64_t)0 - weir_arena_bytes(from));
+}
+
 void *weir_arena_take(struct weir_arena *ar, size_t bytes, size_t align)
 {
 	void *p;

@@ -30,6 +30,8 @@ struct weir_arena *weir_arena_create(void);
 void weir_arena_destroy(struct weir_arena *ar);
 /* Bytes its slots hold now, free blocks included. @thread any */
 uint64_t weir_arena_bytes(const struct weir_arena *ar);
+/* All that from holds is to's from here on; the blocks are told by weir_blocks.ar. @thread init */
+void weir_arena_absorb(struct weir_arena *to, struct weir_arena *from);
 /* bytes aligned to `align` (a power of two >= 64); stops the process when the system gives nothing: memory.max is
  * judged before, at order points. */
 void *weir_arena_take(struct weir_arena *ar, size_t bytes, size_t align);

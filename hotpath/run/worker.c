@@ -273,6 +273,26 @@ void weir_worker_inherit(struct weir_worker *w, struct weir_worker *former, cons
 		}
 }
 
+void weir_worker_adopt(struct weir_worker *w, struct weir_worker *other, const bool *taken, uint32_t partitions)
+{
+	for (uint32_t s = 0; s < w->cf.plan->stage_count; s++)
+		for (uint32_t k = 0; k < w->cf.plan->stages[s].slot_count; k++) {
+			struct weir_slot *sl = other->slots[s][k];
+			WEIR_ASSERT((w->slots[s][k] != NULL) == (sl != NULL));
+			if (sl == NULL)
+				continue;
+			other->slots[s][k] = NULL;
+			if (taken[k % partitions]) {
+				weir_slot_destroy(w->slots[s][k]);
+				w->slots[s][k] = sl;
+				weir_slot_move(sl, w->arena);
+			} else {
+				weir_slot_destroy(sl);
+			}
+		}
+	weir_arena_absorb(w->arena, other->arena); /* what is left there is of slots that went */
+}
+
 /* ---- bundles ---- */
 
 struct weir_chunk *weir_bundle_chunk(struct weir_bundle *b)

@@ -70,6 +70,9 @@ void weir_worker_destroy(struct weir_worker *w);
 /* Takes the slots over from a worker of the same plan and number that is done: those whose number modulo partitions is
  * true in kept; the others begin empty. Before the first step. @thread init */
 void weir_worker_inherit(struct weir_worker *w, struct weir_worker *former, const bool *kept, uint32_t partitions);
+/* Takes those slots over, with what they hold, from a worker of the same plan and number that has never taken a step;
+ * what other has besides is dropped. Before the first step. @thread init */
+void weir_worker_adopt(struct weir_worker *w, struct weir_worker *other, const bool *taken, uint32_t partitions);
 /* @thread worker */
 bool weir_worker_step(struct weir_worker *w);
 

@@ -63,6 +63,11 @@ static void limbo_free(struct weir_slot *sl)
 	}
 }
 
+void weir_slot_move(struct weir_slot *sl, struct weir_arena *to)
+{
+	sl->blocks.ar = to;
+}
+
 void weir_slot_destroy(struct weir_slot *sl)
 {
 	if (sl == NULL)

@@ -159,6 +159,8 @@ struct weir_arena; /* hotpath/core/arena.h */
 struct weir_slot;
 struct weir_slot *weir_slot_create(const struct weir_state_def *def, uint32_t slot, struct weir_arena *ar);
 void weir_slot_destroy(struct weir_slot *sl);
+/* Its memory is another worker's (weir_arena_absorb). @thread init */
+void weir_slot_move(struct weir_slot *sl, struct weir_arena *to);
 
 /* Folds rows[0..count) (ascending rows of in) into slots[in->slot[row]] (NULL for slots of other workers; never named).
  * Order within a slot is row order. @thread worker */

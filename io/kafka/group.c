@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "io/kafka/member.h"
 
@@ -88,7 +89,7 @@ static void disown(struct weir_kafka_input *in)
 	for (uint32_t p = 0; p < in->part_count; p++) {
 		struct weir_kafka_part *pt = &in->parts[p];
 		weir_kafka_unit_drop(in, pt);
-		pt->owned = pt->done = pt->assigned = pt->told_hold = false;
+		pt->owned = pt->later = pt->done = pt->assigned = pt->told_hold = false;
 		pt->seek = pt->committed = -1;
 	}
 	in->held = in->fresh = in->committed_known = false;
@@ -194,7 +195,8 @@ static enum weir_err ask_committed(struct weir_kafka_input *in, struct weir_diag
 {
 	bool need = false;
 	for (uint32_t p = 0; p < in->part_count && !in->committed_known; p++)
-		need |= in->parts[p].owned && in->parts[p].seek < 0 && in->streams[in->parts[p].scan].from_group;
+		need |= in->parts[p].owned && !in->parts[p].later && in->parts[p].seek < 0 &&
+			in->streams[in->parts[p].scan].from_group;
 	if (!need)
 		return WEIR_OK;
 	return weir_kafka_group_ask(in, false, dg);
@@ -206,7 +208,7 @@ static enum weir_err check_given(struct weir_kafka_input *in, struct weir_diag *
 	enum weir_err err = WEIR_OK;
 	for (uint32_t p = 0; err == WEIR_OK && p < in->part_count; p++) {
 		const struct weir_kafka_part *pt = &in->parts[p];
-		if (!pt->owned || !pt->first_given || start_of(in, pt) != pt->first)
+		if (!pt->owned || pt->later || !pt->first_given || start_of(in, pt) != pt->first)
 			continue;
 		if (!in->fresh)
 			err = weir_kafka_start_refresh(in, false, dg);
@@ -227,7 +229,7 @@ enum weir_err weir_kafka_input_begin(struct weir_kafka_input *in, struct weir_di
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)in->part_count);
 	for (uint32_t p = 0; p < in->part_count; p++) {
 		struct weir_kafka_part *pt = &in->parts[p];
-		if (!pt->owned)
+		if (!pt->owned || pt->later)
 			continue;
 		pt->first = pt->next = start_of(in, pt);
 		pt->done = pt->next >= pt->bound;
@@ -325,7 +327,7 @@ static rd_kafka_topic_partition_list_t *list_of(const struct weir_kafka_input *i
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)in->part_count);
 	for (uint32_t p = 0; p < in->part_count; p++)
-		if (all || in->parts[p].owned)
+		if (all || (in->parts[p].owned && !in->parts[p].later))
 			(void)list_add(in, list, &in->parts[p]);
 	return list;
 }
@@ -334,7 +336,7 @@ static void note_committed(struct weir_kafka_input *in, const rd_kafka_topic_par
 {
 	int i = 0; /* the list is in the order of parts */
 	for (uint32_t p = 0; p < in->part_count; p++) {
-		if (!all && !in->parts[p].owned)
+		if (!all && (!in->parts[p].owned || in->parts[p].later))
 			continue;
 		const rd_kafka_topic_partition_t *tp = &list->elems[i++];
 		in->parts[p].committed = tp->offset >= 0 ? tp->offset : -1;
@@ -342,6 +344,17 @@ static void note_committed(struct weir_kafka_input *in, const rd_kafka_topic_par
 		in->parts[p].ended = tp->offset >= 0 && says_end(tp->metadata, tp->metadata_size);
 	}
 	in->committed_known = true;
+}
+
+static void say_waiting(struct weir_kafka_input *in, int64_t *said_ms)
+{
+	if (weir_kafka_now_ms() - *said_ms < DOWN_SAY_MS)
+		return;
+	*said_ms = weir_kafka_now_ms();
+	weir_kafka_client_say(in->kc, 4,
+			      "waiting for the offsets of group %s: a transaction is open, or the group's coordinator "
+			      "does not answer",
+			      in->group);
 }
 
 /* Between two tries: the group goes on meanwhile, and may take away what we ask about. */
@@ -364,13 +377,7 @@ static enum weir_err between_tries(struct weir_kafka_input *in, int64_t *said_ms
 	} else {
 		weir_kafka_client_poll(in->kc, 50);
 	}
-	if (weir_kafka_now_ms() - *said_ms >= DOWN_SAY_MS) {
-		*said_ms = weir_kafka_now_ms();
-		weir_kafka_client_say(in->kc, 4,
-				      "waiting for the offsets of group %s: a transaction is open, or the group's "
-				      "coordinator does not answer",
-				      in->group);
-	}
+	say_waiting(in, said_ms);
 	return WEIR_OK;
 }
 
@@ -391,6 +398,60 @@ enum weir_err weir_kafka_group_ask(struct weir_kafka_input *in, bool all, struct
 		if (err == WEIR_OK && again)
 			err = between_tries(in, &said_ms, dg);
 	}
+	return err;
+}
+
+/* ---- a part of what is owned ---- */
+
+void weir_kafka_input_only(struct weir_kafka_input *in, const bool *const *now)
+{
+	for (uint32_t p = 0; p < in->part_count; p++) {
+		struct weir_kafka_part *pt = &in->parts[p];
+		pt->later = pt->owned && !now[pt->scan][p - in->streams[pt->scan].part_base];
+	}
+	in->committed_known = false;
+}
+
+enum weir_err weir_kafka_input_await_stable(struct weir_kafka_input *in, const _Atomic bool *stop,
+					    struct weir_diag **dg)
+{
+	rd_kafka_t *rk = in->asker != NULL ? weir_kafka_client_handle(in->asker) : in->rk;
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)in->part_count);
+	for (uint32_t p = 0; p < in->part_count; p++)
+		if (in->parts[p].owned && in->parts[p].later)
+			(void)list_add(in, list, &in->parts[p]);
+	int64_t said_ms = weir_kafka_now_ms();
+	bool again = list->cnt != 0;
+	enum weir_err err = WEIR_OK;
+	while (err == WEIR_OK && again) {
+		err = try_committed(in, rk, list, &again, dg);
+		if (err == WEIR_OK && again && atomic_load_explicit(stop, memory_order_relaxed))
+			err = weir_diag_set(dg, WEIR_E_STOPPED, "stopped while waiting for the offsets of group %s",
+					    in->group);
+		if (err == WEIR_OK && again) {
+			say_waiting(in, &said_ms);
+			usleep(50000);
+		}
+	}
+	rd_kafka_topic_partition_list_destroy(list);
+	return err;
+}
+
+enum weir_err weir_kafka_input_again(struct weir_kafka_input *in, struct weir_diag **dg)
+{
+	WEIR_ASSERT(in->state == WEIR_GROUP_RUNNING);
+	rd_kafka_topic_partition_list_t *none = rd_kafka_topic_partition_list_new(1);
+	resume_held(in);
+	for (uint32_t p = 0; p < in->part_count; p++) {
+		struct weir_kafka_part *pt = &in->parts[p];
+		weir_kafka_unit_drop(in, pt);
+		pt->done = pt->assigned = pt->told_hold = pt->at_end = false;
+		pt->seek = -1;
+	}
+	in->held = in->fresh = in->committed_known = false;
+	enum weir_err err = assign(in, none, dg);
+	rd_kafka_topic_partition_list_destroy(none);
+	in->state = WEIR_GROUP_ASSIGNED;
 	return err;
 }
 
@@ -416,7 +477,7 @@ void weir_kafka_input_say_end(struct weir_kafka_input *in)
 	int i = 0; /* the list is in the order of parts */
 	for (uint32_t p = 0; p < in->part_count; p++) {
 		char text[40];
-		if (!in->parts[p].owned)
+		if (!in->parts[p].owned || in->parts[p].later)
 			continue;
 		rd_kafka_topic_partition_t *tp = &list->elems[i++];
 		tp->metadata_size = (size_t)snprintf(text, sizeof text, "%" PRIu64 "%s", in->parts[p].epoch, end_word);

@@ -94,6 +94,15 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_input_begin(struct weir_kafka_input *in
 /* Not a member: what of its streams is read from here on, owned[scan][p]. Any state -> ASSIGNED. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_take(struct weir_kafka_input *in, const bool *const *owned,
 						    struct weir_diag **dg);
+/* Of what is owned only this is asked about and read, from the next committed and begin on; all of it until then.
+ * now[scan][p]. */
+void weir_kafka_input_only(struct weir_kafka_input *in, const bool *const *now);
+/* Waits until the group's offsets of what is not read are stable, without serving. @thread any, while nobody calls
+ * only, take or release */
+WEIR_MUST_CHECK enum weir_err weir_kafka_input_await_stable(struct weir_kafka_input *in, const _Atomic bool *stop,
+							    struct weir_diag **dg);
+/* The same assignment begins once more: RUNNING -> ASSIGNED. Forgets units not taken. */
+WEIR_MUST_CHECK enum weir_err weir_kafka_input_again(struct weir_kafka_input *in, struct weir_diag **dg);
 /* Answers a revocation or loss; forgets units not taken. Units taken stay valid until their release. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_release(struct weir_kafka_input *in, struct weir_diag **dg);
 /* Leaves and subscribes again, after a commit that the group refused. */

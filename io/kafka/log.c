@@ -95,6 +95,7 @@ struct log {
 		int64_t began_ms;
 		uint32_t topic, partition; /* the last one */
 	} restore;                         /* the one that is going on; partitions 0: none */
+	int64_t open_ms;                   /* of a reader beside another log; 0: its own transactions say */
 	uint64_t epoch;                    /* last committed */
 	bool fenced;                       /* until drop */
 	enum weir_err failed;              /* sticks */
@@ -701,6 +702,14 @@ static enum weir_err log_drop(struct weir_log *base, struct weir_diag **dg)
 
 /* ---- reading ---- */
 
+/* How long others' transactions may be open. */
+static int64_t open_ms(const struct log *lg)
+{
+	if (lg->open_ms != 0)
+		return lg->open_ms;
+	return (lg->tx != NULL ? weir_txn_timeout_ms(lg->tx) : TIMEOUT_MS) + BROKER_SCAN_MS;
+}
+
 /* A partition is read twice. */
 static void note_restore(struct log *lg, uint32_t topic, uint32_t partition)
 {
@@ -722,15 +731,15 @@ static enum weir_err log_read(struct weir_log *base, uint32_t topic, uint32_t pa
 	enum weir_err err = reader_of(lg, dg);
 	if (err != WEIR_OK)
 		return err;
-	int64_t open_ms = (lg->tx != NULL ? weir_txn_timeout_ms(lg->tx) : TIMEOUT_MS) + BROKER_SCAN_MS;
+	int64_t most_ms = open_ms(lg);
 	bool done = false;
 	uint64_t bytes = 0;
 	note_restore(lg, topic, partition);
 	if (lg->spec.standby != NULL)
-		err = weir_standby_read(lg->spec.standby, lg->reader, lg->topics[topic].name, partition, open_ms, each,
+		err = weir_standby_read(lg->spec.standby, lg->reader, lg->topics[topic].name, partition, most_ms, each,
 					ctx, &done, &bytes, dg);
 	if (err == WEIR_OK && !done)
-		err = weir_changelog_reader_read(lg->reader, lg->topics[topic].name, partition, open_ms, each, ctx, dg);
+		err = weir_changelog_reader_read(lg->reader, lg->topics[topic].name, partition, most_ms, each, ctx, dg);
 	if (err == WEIR_OK && !done && lg->fence_end != NULL && topic == lg->fence_topic)
 		lg->fence_end[partition] =
 			weir_max_i64(lg->fence_end[partition], weir_changelog_reader_end(lg->reader));
@@ -961,6 +970,34 @@ enum weir_err weir_kafka_log_open(struct weir_log **out, const struct weir_conf 
 		err = wait_for_brokers(lg, dg);
 	if (err == WEIR_OK)
 		err = open_producers(lg, dg);
+	if (err != WEIR_OK) {
+		log_close(&lg->base);
+		return err;
+	}
+	*out = &lg->base;
+	return WEIR_OK;
+}
+
+enum weir_err weir_kafka_log_aside(struct weir_log **out, struct weir_log *base, const _Atomic bool *stop,
+				   struct weir_diag **dg)
+{
+	const struct log *of = log_of(base);
+	struct log *lg = weir_xcalloc(1, sizeof *lg);
+	lg->base.ops = &log_ops;
+	lg->cf = of->cf;
+	lg->log = of->log;
+	lg->spec = of->spec;
+	lg->spec.stop = stop;
+	lg->app = weir_xstrdup(of->app);
+	lg->claim_fd = -1;
+	lg->frames.bytes_max = of->frames.bytes_max;
+	lg->open_ms = open_ms(of);
+	lg->topics = weir_xcalloc(of->topic_count + 1, sizeof *lg->topics);
+	for (; lg->topic_count < of->topic_count; lg->topic_count++) {
+		lg->topics[lg->topic_count] = of->topics[lg->topic_count];
+		lg->topics[lg->topic_count].name = weir_xstrdup(of->topics[lg->topic_count].name);
+	}
+	enum weir_err err = weir_kafka_client_create(&lg->admin, lg->cf, WEIR_KAFKA_ADMIN, NULL, &lg->log, dg);
 	if (err != WEIR_OK) {
 		log_close(&lg->base);
 		return err;

@@ -44,6 +44,11 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_log_open(struct weir_log **out, const s
 						  const struct weir_kafka_log_spec *spec,
 						  const struct weir_kafka_log *lg, struct weir_diag **dg);
 
+/* Another reader of lg's topics, which have the same numbers in it: only read, expect, restored and close are for it.
+ * For a thread of its own beside lg's, until lg is closed. stop ends its waits. */
+WEIR_MUST_CHECK enum weir_err weir_kafka_log_aside(struct weir_log **out, struct weir_log *lg, const _Atomic bool *stop,
+						   struct weir_diag **dg);
+
 /* The repartition topics of an application: made, with as many partitions as its sources (which must have equally
  * many), before it subscribes to them. */
 struct weir_kafka_repartition_spec {

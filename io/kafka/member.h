@@ -52,6 +52,7 @@ struct weir_kafka_part {
 	int64_t last_ts;
 	bool first_given; /* first is a number that somebody wrote down */
 	bool owned;
+	bool later;     /* but not read from the next begin on: its slots are restored */
 	bool done;      /* everything below the bound is queued */
 	bool assigned;  /* librdkafka has it */
 	bool told_hold; /* and was told not to fetch it */

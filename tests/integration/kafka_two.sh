@@ -207,7 +207,7 @@ shared() { # FROM
 	else
 		not_ok "$from: the last instances: $(tail -n 3 "$scratch/shared.$three.said" "$scratch/shared.$four.said" | tr '\n' ' ')"
 	fi
-	if grep -qE 'resuming at epoch' "$scratch/shared.$three.said" && grep -q 'kept what is in memory of' "$scratch/shared.$three.said"; then
+	if grep -q 'resuming at epoch' "$scratch"/shared.*.said && grep -q 'kept what is in memory of' "$scratch"/shared.*.said; then
 		ok "$from: what changed hands was restored, what came back was kept"
 	else
 		not_ok "$from: $(grep -hE 'resuming|kept|restored' "$scratch"/shared.*.said | tr '\n' ' ')"

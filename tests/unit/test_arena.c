@@ -147,12 +147,40 @@ static void test_jemalloc_arenas_are_used_again(void **state)
 }
 #endif
 
+/* Slots that change hands: their blocks are given back to whom they belong by then. */
+static void test_absorb(void **state)
+{
+	(void)state;
+	struct weir_arena *to = weir_arena_create(), *from = weir_arena_create();
+	struct weir_blocks mine, moved;
+	weir_blocks_init(&mine, to);
+	weir_blocks_init(&moved, from);
+	void *a = weir_blocks_take(&mine, 100), *b = weir_blocks_take(&moved, 300);
+	void *large = weir_blocks_take(&moved, 100000);
+	memset(b, 7, 300);
+	uint64_t held = weir_arena_bytes(to), more = weir_arena_bytes(from);
+	assert_true(held > 0 && more > 100000);
+	moved.ar = to;
+	weir_arena_absorb(to, from);
+	assert_int_equal(weir_arena_bytes(from), 0);
+	assert_int_equal(weir_arena_bytes(to), held + more);
+	weir_arena_destroy(from);
+	assert_int_equal(((uint8_t *)b)[299], 7);
+	weir_blocks_give(&moved, b, 300);
+	weir_blocks_give(&moved, large, 100000);
+	weir_blocks_give(&mine, a, 100);
+	weir_blocks_fini(&moved);
+	assert_int_equal(weir_arena_bytes(to), held);
+	weir_blocks_fini(&mine);
+	assert_int_equal(weir_arena_bytes(to), 0);
+	weir_arena_destroy(to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_blocks_are_aligned_and_apart),
-		cmocka_unit_test(test_large_blocks),
-		cmocka_unit_test(test_extents_start_small_and_grow),
+		cmocka_unit_test(test_blocks_are_aligned_and_apart),   cmocka_unit_test(test_large_blocks),
+		cmocka_unit_test(test_extents_start_small_and_grow),   cmocka_unit_test(test_absorb),
 #ifdef WEIR_JEMALLOC
 		cmocka_unit_test(test_jemalloc_arenas_are_used_again),
 #endif
