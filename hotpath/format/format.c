@@ -1,6 +1,8 @@
 /* format.c: which format does what: names, options, and the constructors behind them. @thread init. */
 #include "hotpath/format/format.h"
 
+#include <stdio.h>
+
 #include "hotpath/core/diag.h"
 #include "hotpath/format/number.h"
 
@@ -160,21 +162,39 @@ static const char *const VALUE_ALLOWED[] = {
 	[VALUE_COUNT] = "a number from 1 to 1073741824",
 };
 
-enum weir_err weir_format_option_set(struct weir_format_options *o, const char *name, const char *value,
-				     struct weir_diag **dg)
+/* What to write in place of a name that is none: the nearest one, or those that the format has. */
+static void name_hint(const char *name, int before, const char *written, struct weir_diag *dg)
 {
+	const char *near = weir_nearest_name(name, strlen(name), OPTION_NAME, WEIR_COUNT_OF(OPTION_NAME));
+	size_t format = strcspn(name, ".") + 1, at = 0;
+	char all[512] = "";
+	if (near != NULL && strncmp(near, name, format) == 0) {
+		weir_diag_add_hint(dg, "did you mean '%.*s%s'?", before, written, near);
+		return;
+	}
+	for (size_t i = 0; i < WEIR_COUNT_OF(OPTION_NAME) && at < sizeof all; i++)
+		if (strncmp(OPTION_NAME[i], name, format) == 0)
+			at += (size_t)snprintf(all + at, sizeof all - at, "%s%.*s%s", at == 0 ? "" : ", ", before,
+					       written, OPTION_NAME[i]);
+	if (at != 0)
+		weir_diag_add_hint(dg, "there are %s", all);
+}
+
+enum weir_err weir_format_option_set(struct weir_format_options *o, const char *name, const char *written,
+				     const char *value, struct weir_diag **dg)
+{
+	int before = (int)(strlen(written) - strlen(name));
 	for (size_t i = 0; i < WEIR_COUNT_OF(OPTION); i++) {
 		if (strcmp(name, OPTION_NAME[i]) != 0)
 			continue;
 		if (!set_value(OPTION[i].value, (char *)o + OPTION[i].offset, value))
-			return weir_diag_set(dg, WEIR_E_CONF, "'%s' cannot be '%s': it takes %s", name, value,
+			return weir_diag_set(dg, WEIR_E_CONF, "'%s' cannot be '%s': it takes %s", written, value,
 					     VALUE_ALLOWED[OPTION[i].value]);
 		return WEIR_OK;
 	}
-	enum weir_err err = weir_diag_set(dg, WEIR_E_CONF, "unknown format option '%s'", name);
-	const char *near = weir_nearest_name(name, strlen(name), OPTION_NAME, WEIR_COUNT_OF(OPTION_NAME));
-	if (near != NULL && dg != NULL)
-		weir_diag_add_hint(*dg, "did you mean '%s'?", near);
+	enum weir_err err = weir_diag_set(dg, WEIR_E_CONF, "unknown format option '%s'", written);
+	if (dg != NULL && *dg != NULL)
+		name_hint(name, before, written, *dg);
 	return err;
 }
 

@@ -93,11 +93,11 @@ WEIR_MUST_CHECK enum weir_err weir_decoder_create(struct weir_decoder **out, con
 WEIR_MUST_CHECK enum weir_err weir_encoder_create(struct weir_encoder **out, const struct weir_format_options *options,
 						  const struct weir_field *fields, uint32_t field_count,
 						  struct weir_diag **dg);
-/* Sets option `name` ("json.ignore-parse-errors", "csv.field-delimiter", ...; without a key./value. prefix).
- * WEIR_E_CONF with the nearest name when unknown, with the allowed values when malformed. A text option
- * (csv.null-literal) keeps value itself: it must live as long as o. */
-WEIR_MUST_CHECK enum weir_err weir_format_option_set(struct weir_format_options *o, const char *name, const char *value,
-						     struct weir_diag **dg);
+/* Sets option `name` ("json.ignore-parse-errors", "csv.field-delimiter", ...; without a key./value. prefix),
+ * which stands in the text as `written`, of which it is the end. WEIR_E_CONF with the nearest name when unknown, with
+ * the allowed values when malformed. A text option (csv.null-literal) keeps value itself: it must live as long as o. */
+WEIR_MUST_CHECK enum weir_err weir_format_option_set(struct weir_format_options *o, const char *name,
+						     const char *written, const char *value, struct weir_diag **dg);
 /* Its name in WITH. */
 const char *weir_format_name(enum weir_format_kind k);
 /* "json" -> kind; WEIR_E_CONF names the formats. */

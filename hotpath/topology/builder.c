@@ -297,13 +297,20 @@ bool weir_node_same_column(const struct weir_node *n, uint32_t a, uint32_t b)
 		}
 		n = n->inputs[0];
 	}
-	if (a == b || n->kind != WEIR_NODE_JOIN || n->join->kind != WEIR_JOIN_INNER)
+	if (a == b || n->kind != WEIR_NODE_JOIN)
 		return a == b;
 	uint32_t left = n->inputs[0]->column_count, low = a < b ? a : b, high = a < b ? b : a;
+	if (high < left || low >= left) { /* of one side: where that is missing both are NULL */
+		uint32_t first = high < left ? 0 : left;
+		return weir_node_same_column(n->inputs[first != 0], low - first, high - first);
+	}
+	if (n->join->kind != WEIR_JOIN_INNER)
+		return false;
 	for (uint32_t k = 0; k < n->join->key_count; k++) {
 		const struct weir_expr *l = n->join->keys[0][k], *r = n->join->keys[1][k];
-		if (l->op == WEIR_EXPR_COLUMN && r->op == WEIR_EXPR_COLUMN && l->column == low &&
-		    r->column + left == high)
+		if (l->op == WEIR_EXPR_COLUMN && r->op == WEIR_EXPR_COLUMN &&
+		    weir_node_same_column(n->inputs[0], l->column, low) &&
+		    weir_node_same_column(n->inputs[1], r->column, high - left))
 			return true;
 	}
 	return false;

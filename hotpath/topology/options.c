@@ -546,7 +546,7 @@ static enum weir_err set_format_option(struct parse *ps, const struct weir_optio
 				     key ? "key" : "value", weir_format_name(f->kind));
 	if (weir_format_is_changelog(f->kind)) /* the row's JSON has JSON's options: changelog-json.encode... */
 		name = strchr(name, '-') + 1;
-	return weir_format_option_set(f, name, weir_mem_strdup(ps->m, o->value), ps->dg); /* which keeps the text */
+	return weir_format_option_set(f, name, o->name, weir_mem_strdup(ps->m, o->value), ps->dg); /* keeps the text */
 }
 
 static enum weir_err set_formats(struct parse *ps, uint32_t *at)
@@ -570,11 +570,17 @@ static enum weir_err set_formats(struct parse *ps, uint32_t *at)
 		if (!key && f->kind == WEIR_FORMAT_WINDOWED)
 			return weir_diag_set(ps->dg, WEIR_E_CONF,
 					     "format 'windowed' is for keys only: use it as key.format");
-		if (weir_format_is_changelog(f->kind) && (key || ps->bit == UPSERT))
-			return weir_diag_set(ps->dg, WEIR_E_CONF,
-					     "format '%s' is for values, and connector 'upsert-kafka' says by its keys "
-					     "what changes: use connector 'kafka'",
-					     o->value);
+		if (weir_format_is_changelog(f->kind) && key)
+			return weir_diag_set(
+				ps->dg, WEIR_E_CONF,
+				"format '%s' is for values only: use it as value.format, and raw or json for keys",
+				o->value);
+		if (weir_format_is_changelog(f->kind) && ps->bit == UPSERT)
+			return weir_diag_set(
+				ps->dg, WEIR_E_CONF,
+				"format '%s' says what changes by an op, and connector 'upsert-kafka' says by its keys "
+				"what changes: use connector 'kafka'",
+				o->value);
 		if (ps->bit == FILESYSTEM && f->kind != WEIR_FORMAT_JSON && f->kind != WEIR_FORMAT_CSV)
 			return weir_diag_set(ps->dg, WEIR_E_CONF,
 					     "connector 'filesystem' takes format json or csv, not '%s'", o->value);

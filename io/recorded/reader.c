@@ -107,6 +107,15 @@ static char *seg_path(const struct weir_reader *rd, uint32_t seg)
 	return weir_path_join(rd->dir, weir_seg_name(name, rd->ss.seg[seg].base, rd->ss.seg[seg].generation, "log"));
 }
 
+static bool is_link(const char *path)
+{
+	int error = errno;
+	struct stat st;
+	bool is = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+	errno = error;
+	return is;
+}
+
 /* Looks up how far each file goes. A committed file that is shorter than that is damage. */
 static enum weir_err sizes_update(const char *dir, struct weir_segs *ss, struct weir_diag **dg)
 {
@@ -117,9 +126,12 @@ static enum weir_err sizes_update(const char *dir, struct weir_segs *ss, struct 
 		struct stat st;
 		enum weir_err err = WEIR_OK;
 		uint64_t size = 0;
-		if (stat(path, &st) == 0)
+		bool there = stat(path, &st) == 0;
+		if (there && S_ISREG(st.st_mode))
 			size = (uint64_t)st.st_size;
-		else if (errno != ENOENT)
+		else if (there)
+			err = weir_diag_set(dg, WEIR_E_IO, "%s is no regular file: it has no size and places", path);
+		else if (errno != ENOENT || is_link(path)) /* else: gone since the folder was listed */
 			err = weir_sys_failed(dg, "read", path, errno);
 		if (err == WEIR_OK && s->listed && s->limit != UINT64_MAX && size < s->limit)
 			err = weir_diag_set(dg, WEIR_E_CORRUPT, "%s has %llu bytes, but %llu of it are committed", path,

@@ -228,6 +228,8 @@ static enum weir_err no_topic(struct source *sr, const char *name, struct weir_d
 {
 	char **names;
 	uint32_t count;
+	if (access(sr->path, R_OK | X_OK) != 0 && errno != ENOENT)
+		return weir_sys_failed(dg, "read the folder", sr->path, errno);
 	enum weir_err err = weir_diag_set(dg, WEIR_E_CONF, "there is no recorded topic '%s' in %s", name, sr->path);
 	if (weir_folder_topics(sr->path, &sr->commit, true, &names, &count, NULL) == WEIR_OK) {
 		const char *near = weir_nearest_name(name, strlen(name), (const char *const *)names, count);

@@ -30,7 +30,7 @@ static void test_kinds(void **state)
 
 static enum weir_err set(struct weir_format_options *o, const char *name, const char *value)
 {
-	return weir_format_option_set(o, name, value, NULL);
+	return weir_format_option_set(o, name, name, value, NULL);
 }
 
 static void test_options(void **state)
@@ -89,7 +89,7 @@ static void test_wrong_options(void **state)
 	for (size_t i = 0; i < WEIR_COUNT_OF(wrong); i++) {
 		struct weir_format_options o = {0};
 		struct weir_diag *dg = NULL;
-		if (weir_format_option_set(&o, wrong[i][0], wrong[i][1], &dg) != WEIR_E_CONF)
+		if (weir_format_option_set(&o, wrong[i][0], wrong[i][0], wrong[i][1], &dg) != WEIR_E_CONF)
 			fail_msg("took %s = %s", wrong[i][0], wrong[i][1]);
 		assert_non_null(strstr(weir_diag_text(dg), wrong[i][0]));
 		assert_non_null(strstr(weir_diag_text(dg), "it takes"));
@@ -97,7 +97,8 @@ static void test_wrong_options(void **state)
 	}
 	struct weir_format_options o = {0};
 	struct weir_diag *dg = NULL;
-	assert_int_equal(weir_format_option_set(&o, "json.ignore-parse-error", "true", &dg), WEIR_E_CONF);
+	assert_int_equal(weir_format_option_set(&o, "json.ignore-parse-error", "json.ignore-parse-error", "true", &dg),
+			 WEIR_E_CONF);
 	assert_non_null(strstr(weir_diag_report(dg), "did you mean 'json.ignore-parse-errors'?"));
 	weir_diag_destroy(dg);
 }

@@ -131,6 +131,21 @@ static void test_changelog_formats(void **state)
 	done(&fx);
 	parse(&fx, "connector=recorded path=x topic=a key.fields=k key.format=changelog-json value.format=json");
 	assert_int_equal(fx.err, WEIR_E_CONF);
+	assert_non_null(strstr(weir_diag_report(fx.dg), "'changelog-json' is for values only: use it as value.format"));
+	done(&fx);
+	/* Errors name the option as it is written, and what they propose fits. */
+	parse(&fx, "connector=recorded path=x topic=a format=changelog-json changelog-json.ignore-null-fields=true");
+	assert_int_equal(fx.err, WEIR_E_CONF);
+	assert_non_null(strstr(weir_diag_report(fx.dg), "option 'changelog-json.ignore-null-fields'"));
+	assert_non_null(strstr(weir_diag_report(fx.dg), "mean 'changelog-json.encode.ignore-null-fields'?"));
+	done(&fx);
+	parse(&fx, "connector=recorded path=x topic=a value.format=debezium-json "
+		   "value.debezium-json.encode.ignore-null-fields=yes");
+	assert_non_null(strstr(weir_diag_report(fx.dg),
+			       "'value.debezium-json.encode.ignore-null-fields' cannot be 'yes': it takes true"));
+	done(&fx);
+	parse(&fx, "connector=recorded path=x topic=a format=debezium-json debezium-json.schema-include=true");
+	assert_non_null(strstr(weir_diag_report(fx.dg), "there are debezium-json."));
 	done(&fx);
 }
 

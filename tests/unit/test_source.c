@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -655,6 +656,33 @@ static void test_batches_and_blocks(void **state)
 	tmpdir_remove(dir);
 }
 
+/* What stands in place of a segment and is no file that can be read at any place: said, not taken as empty. */
+static void test_segments_that_are_no_files(void **state)
+{
+	(void)state;
+	char *dir = tmpdir_make();
+	make_topic(dir, "t", 1, 1, WEIR_CODEC_NONE);
+	char *file = strdup(tmpdir_path(dir, "t-0/00000000000000000000.log"));
+	for (int i = 0; i < 4; i++) {
+		const char *topic = "t";
+		struct weir_recorded_source_spec spec = {.path = dir, .topics = &topic, .topic_count = 1};
+		struct weir_stream_log *sl = NULL;
+		struct weir_diag *dg = NULL;
+		assert_int_equal(i == 3 ? rmdir(file) : unlink(file), 0);
+		int rc = i == 0   ? symlink("/nowhere/at/all", file)
+			 : i == 1 ? mkfifo(file, 0600)
+			 : i == 2 ? mkdir(file, 0700)
+				  : symlink("/dev/zero", file);
+		assert_int_equal(rc, 0);
+		assert_int_equal(weir_recorded_source_open(&sl, &spec, &dg), WEIR_E_IO);
+		assert_non_null(strstr(weir_diag_text(dg), "t-0/00000000000000000000.log"));
+		assert_non_null(strstr(weir_diag_text(dg), i == 0 ? "cannot read" : "is no regular file"));
+		weir_diag_destroy(dg);
+	}
+	free(file);
+	tmpdir_remove(dir);
+}
+
 /* ---- many segments, gaps, growth ---- */
 
 static void append_batch(const char *dir, int64_t segment, int64_t first, int count)
@@ -943,6 +971,7 @@ int main(void)
 		cmocka_unit_test(test_seek_by_index),
 		cmocka_unit_test(test_topics_and_patterns),
 		cmocka_unit_test(test_damage_stops_or_is_skipped),
+		cmocka_unit_test(test_segments_that_are_no_files),
 		cmocka_unit_test(test_undecodable_batch_with_right_crc),
 		cmocka_unit_test(test_torn_end),
 		cmocka_unit_test(test_old_format_is_named),

@@ -563,6 +563,15 @@ static void test_what_else_a_join_needs(void **state)
 	done(&c);
 	expect("SELECT n, COUNT(*) FROM upserted WHERE m <> 'x' GROUP BY n;", NULL);
 	expect("SELECT a.n, SUM(b.n) FROM upserted a JOIN upserted b ON a.m = b.m GROUP BY a.n;", NULL);
+	/* Either side's key names a row of an inner join, in joins of joins too. */
+	expect("INSERT INTO upserted SELECT COALESCE(b.m, a.m), a.n FROM upserted a FULL JOIN upserted b ON a.m = b.m;",
+	       NULL);
+	expect("CREATE TEMPORARY VIEW ab AS SELECT a.m AS am, b.m AS bm, a.n FROM upserted a JOIN upserted b ON a.m = "
+	       "b.m; INSERT INTO upserted SELECT bm, ab.n FROM ab JOIN upserted c ON ab.bm = c.m;",
+	       NULL);
+	expect("CREATE TEMPORARY VIEW ab AS SELECT a.m AS am, b.m AS bm, a.n FROM upserted a JOIN upserted b ON a.m = "
+	       "b.m; SELECT c.n FROM ab RIGHT JOIN upserted c ON ab.bm = c.m;",
+	       NULL);
 	n = join_of(&c, "SELECT * FROM upserted u JOIN orders o ON o.merchant_id = u.m");
 	assert_int_equal(n->column_count, 8);
 	done(&c);
@@ -596,6 +605,16 @@ static void test_joins_that_cannot_be(void **state)
 	expect_error(
 		"INSERT INTO appended SELECT a.m, a.n FROM upserted a FULL JOIN upserted b ON a.m = b.m AND a.n > b.n",
 		13, "stand twice under one key", "use 'format' = 'changelog-json'");
+	expect_error("INSERT INTO upserted SELECT a.m, a.n FROM upserted a FULL JOIN upserted b ON a.m = b.m", 13,
+		     "of a full join m of either side may be NULL", "the key must hold COALESCE(l.m, r.m)");
+	expect_error("INSERT INTO upserted SELECT CAST(a.n AS STRING), a.n FROM upserted a FULL JOIN upserted b "
+		     "ON a.m = b.m",
+		     13, "of a full join m of either side may be NULL", "the key must hold COALESCE(l.m, r.m)");
+	expect_error("SELECT COUNT(*) FROM upserted a FULL JOIN upserted b ON a.m = b.m AND a.n > b.n", 22,
+		     "an aggregation over a full join of tables on more than equal keys",
+		     "use INNER, LEFT or RIGHT JOIN");
+	expect_error("SELECT 1 FROM upserted a FULL JOIN upserted b ON a.m = b.m JOIN upserted c ON c.m = a.m", 60,
+		     "joining what a full join of tables makes", "FULL JOIN last");
 	expect_error("INSERT INTO appended SELECT m, n FROM upserted", 13, "sink appended only appends",
 		     "give the sink a PRIMARY KEY");
 }

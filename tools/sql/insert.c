@@ -117,6 +117,69 @@ static void wanted_key(const struct sql_rel *rel, char *buf, size_t bytes)
 			 needs_end(rel->group_window) ? ", window_end" : "");
 }
 
+/* Whether a column of n is column `want` of the join under it. */
+static bool is_join_column(const struct weir_node *n, uint32_t column, uint32_t want)
+{
+	for (; n->kind != WEIR_NODE_JOIN; n = n->inputs[0]) {
+		if (n->kind == WEIR_NODE_PROJECT && n->exprs[column]->op != WEIR_EXPR_COLUMN)
+			return false;
+		column = n->kind == WEIR_NODE_PROJECT ? n->exprs[column]->column : column;
+	}
+	return column == want;
+}
+
+/* Whether a column of n is COALESCE of the columns l and r of the join under it. */
+static bool is_either(const struct weir_node *n, uint32_t column, uint32_t l, uint32_t r)
+{
+	for (; n->kind != WEIR_NODE_JOIN; n = n->inputs[0]) {
+		const struct weir_expr *e = n->kind == WEIR_NODE_PROJECT ? n->exprs[column] : NULL;
+		if (e != NULL && e->op == WEIR_EXPR_COALESCE && e->arg_count == 2 &&
+		    e->args[0]->op == WEIR_EXPR_COLUMN && e->args[1]->op == WEIR_EXPR_COLUMN) {
+			uint32_t a = e->args[0]->column, b = e->args[1]->column;
+			return (is_join_column(n->inputs[0], a, l) && is_join_column(n->inputs[0], b, r)) ||
+			       (is_join_column(n->inputs[0], a, r) && is_join_column(n->inputs[0], b, l));
+		}
+		if (e != NULL && e->op != WEIR_EXPR_COLUMN)
+			return false;
+		column = e != NULL ? e->column : column;
+	}
+	return false;
+}
+
+/* Of a full join of tables either side's key may be missing: the sink's key holds both, or what is there of them. */
+static enum weir_err check_full_join(struct weir_sql *sq, const struct target *tg, const struct weir_node *node)
+{
+	const struct weir_node *jn = node;
+	while (jn->kind == WEIR_NODE_FILTER || jn->kind == WEIR_NODE_PROJECT)
+		jn = jn->inputs[0];
+	if (jn->kind != WEIR_NODE_JOIN || jn->join->kind != WEIR_JOIN_FULL)
+		return WEIR_OK;
+	for (uint32_t k = 0; k < jn->join->key_count; k++) {
+		uint32_t l = jn->join->keys[0][k]->column, r = jn->join->keys[1][k]->column;
+		const char *names[2] = {jn->inputs[0]->columns[l].name, jn->inputs[1]->columns[r].name};
+		bool either = false, left = false, right = false;
+		r += jn->inputs[0]->column_count;
+		for (uint32_t i = 0; i < tg->count; i++) {
+			if (tg->from[i] < 0 || !is_key(tg->def, tg->columns[i]))
+				continue;
+			either = either || is_either(node, (uint32_t)tg->from[i], l, r);
+			left = left || is_join_column(node, (uint32_t)tg->from[i], l);
+			right = right || is_join_column(node, (uint32_t)tg->from[i], r);
+		}
+		char hint[300];
+		snprintf(hint, sizeof hint,
+			 "the key must hold COALESCE(l.%.60s, r.%.60s) of the sides l and r, or both columns; or use "
+			 "'format' = 'changelog-json'",
+			 names[0], names[1]);
+		if (!either && !(left && right))
+			return sql_error(sq, tg->at, hint,
+					 "the key of sink %s does not determine the row: of a full join %s of either "
+					 "side may be NULL",
+					 tg->def->name, names[0]);
+	}
+	return WEIR_OK;
+}
+
 /* Rows that change need a key that determines the row. */
 static enum weir_err check_changes(struct weir_sql *sq, const struct target *tg, const struct sql_rel *rel)
 {
@@ -142,6 +205,9 @@ static enum weir_err check_changes(struct weir_sql *sq, const struct target *tg,
 	if (o->key_fields == NULL && tg->def->primary_key_count == 0)
 		return sql_error(sq, tg->at, hint,
 				 "EMIT CHANGES needs a key: sink %s has no 'key.fields' or PRIMARY KEY", tg->def->name);
+	enum weir_err err = check_full_join(sq, tg, rel->node);
+	if (err != WEIR_OK)
+		return err;
 	for (uint32_t k = 0; k < rel->group_count; k++) {
 		bool held = false;
 		for (uint32_t i = 0; i < tg->count; i++)

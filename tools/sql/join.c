@@ -73,6 +73,17 @@ static bool has_key(const struct condition *cd, uint32_t side, const struct weir
 	return false;
 }
 
+/* e, or in its place the column of a table's key that is the same in every row. */
+static const struct weir_expr *as_table_key(struct weir_sql *sq, const struct weir_node *in, const struct weir_expr *e)
+{
+	for (uint32_t k = 0; in->is_table && k < in->table_key_count; k++) {
+		const struct weir_column *c = &in->columns[in->table_key[k]];
+		if (e->op == WEIR_EXPR_COLUMN && weir_node_same_column(in, e->column, in->table_key[k]))
+			return weir_expr_column(sq->m, in->table_key[k], &c->type, c->name);
+	}
+	return e;
+}
+
 /* A column of each side, made equal: true if the pair is a key. Of a table only its own key's columns are. */
 static bool take_key(struct condition *cd, const struct weir_expr *e)
 {
@@ -98,6 +109,8 @@ static bool take_key(struct condition *cd, const struct weir_expr *e)
 	const struct weir_expr *key[2];
 	key[0] = e->args[left];
 	key[1] = weir_expr_substitute(e->args[1 - left], map, cd->left_count + in->column_count, cd->sq->m);
+	for (uint32_t s = 0; s < 2; s++)
+		key[s] = as_table_key(cd->sq, cd->side[s]->node, key[s]);
 	if (cd->side[0]->node->is_table && cd->side[1]->node->is_table) {
 		struct pair pr = {{key[0], key[1]}, e};
 		weir_buf_put(&cd->pairs, &pr, sizeof pr);
@@ -356,6 +369,14 @@ static enum weir_err take_using(struct condition *cd, const struct weir_scope *s
 	return WEIR_OK;
 }
 
+/* Whether rows come from a full join of tables: either side's key may be missing in them. */
+static bool is_full_join(const struct weir_node *n)
+{
+	while (n->kind == WEIR_NODE_FILTER || n->kind == WEIR_NODE_PROJECT)
+		n = n->inputs[0];
+	return n->kind == WEIR_NODE_JOIN && n->join->kind == WEIR_JOIN_FULL;
+}
+
 static enum weir_err check_condition(const struct condition *cd)
 {
 	struct weir_sql *sq = cd->sq;
@@ -372,6 +393,9 @@ static enum weir_err check_condition(const struct condition *cd)
 		if (kept && !tables)
 			return sql_error(sq, jn->at, "keep the stream's rows: stream LEFT JOIN table",
 					 "rows of a table cannot be kept in a join with a stream");
+		if (in->table_key == NULL && is_full_join(in))
+			return sql_error(sq, jn->at, "FULL JOIN last, or write its result to a topic and join that",
+					 "not supported yet: joining what a full join of tables makes");
 		if (in->table_key == NULL)
 			return sql_error(sq, jn->at, "hand its PRIMARY KEY or GROUP BY columns on",
 					 "a table is joined by its key, which is not among its columns");
