@@ -49,8 +49,8 @@ struct weir_diag;
 
 /* One line, UTF-8, without a trailing newline, never NULL (dg may be NULL: then ""). Borrowed until destroy. */
 WEIR_API const char *weir_diag_text(const struct weir_diag *dg);
-/* The whole message as shown to a person: `file:line:col: error: ...`, the line, a caret, a hint. Borrowed until
- * destroy. */
+/* The whole message as shown to a person: `file:line:col: error: ...`, the line, a caret, a hint, without a
+ * trailing newline. Borrowed until destroy. */
 WEIR_API const char *weir_diag_report(const struct weir_diag *dg);
 /* The error code; WEIR_OK for NULL. */
 WEIR_API enum weir_err weir_diag_code(const struct weir_diag *dg);

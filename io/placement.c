@@ -2,7 +2,9 @@
  *
  *   a scan alone in its states   any partitioner will do, if a key has one partition: keys seen in two
  *   scans that meet in a state   keys must lie where the other topics have them, which is where Kafka's default
- *                                partitioner puts them: keys that murmur2 puts elsewhere
+ *                                partitioner puts them: keys that murmur2 puts elsewhere. Where both were written by
+ *                                another one, the samples have keys in common and each in one partition: nothing is
+ *                                wrong
  */
 #include "io/placement.h"
 
@@ -24,7 +26,7 @@ struct sample {
 	uint32_t seen, wrong;
 	const struct weir_plan_scan *with; /* meets this scan; NULL: it is alone */
 	const char *state;                 /* that relies on it */
-	struct place *places;              /* alone: PLACES of them */
+	struct place *places;              /* PLACES of them */
 };
 
 struct weir_placement {
@@ -73,8 +75,7 @@ struct weir_placement *weir_placement_create(const struct weir_plan *pl)
 			continue;
 		any = true;
 		sm->left = SAMPLE;
-		if (sm->with == NULL)
-			sm->places = weir_xcalloc(PLACES, sizeof *sm->places);
+		sm->places = weir_xcalloc(PLACES, sizeof *sm->places);
 	}
 	if (any)
 		return pc;
@@ -92,14 +93,20 @@ void weir_placement_destroy(struct weir_placement *pc)
 	free(pc);
 }
 
+/* Where a key stands among the places, or may. */
+static struct place *find_place(const struct sample *sm, uint64_t hash)
+{
+	uint32_t at = (uint32_t)(hash >> 32) % PLACES;
+	while (sm->places[at].hash != 0 && sm->places[at].hash != hash)
+		at = (at + 1) % PLACES;
+	return &sm->places[at];
+}
+
 /* Whether the key was seen in another partition. A key that was counts once for each of its records. */
 static bool is_elsewhere(struct sample *sm, const struct weir_record *r, uint32_t partition)
 {
 	uint64_t hash = weir_hash(r->key, r->key_bytes) | 1;
-	uint32_t at = (uint32_t)(hash >> 32) % PLACES;
-	while (sm->places[at].hash != 0 && sm->places[at].hash != hash)
-		at = (at + 1) % PLACES;
-	struct place *pl = &sm->places[at];
+	struct place *pl = find_place(sm, hash);
 	if (pl->hash == 0)
 		*pl = (struct place){hash, partition, false};
 	pl->wrong = pl->wrong || pl->partition != partition;
@@ -117,11 +124,30 @@ void weir_placement_unit(struct weir_placement *pc, uint32_t scan, const struct 
 			continue;
 		sm->left--;
 		sm->seen++;
+		bool elsewhere = is_elsewhere(sm, r, u->partition);
 		if (sm->with == NULL)
-			sm->wrong += is_elsewhere(sm, r, u->partition);
+			sm->wrong += elsewhere;
 		else
 			sm->wrong += (weir_murmur2(r->key, r->key_bytes) & 0x7fffffff) % partitions != u->partition;
 	}
+}
+
+/* Whether two samples have keys in common, and all of those in one partition, the same in both. */
+static bool lie_together(const struct sample *a, const struct sample *b)
+{
+	uint32_t common = 0;
+	for (uint32_t i = 0; i < PLACES; i++) {
+		const struct place *pl = &a->places[i];
+		if (pl->hash == 0)
+			continue;
+		const struct place *other = find_place(b, pl->hash);
+		if (other->hash == 0)
+			continue;
+		if (pl->wrong || other->wrong || pl->partition != other->partition)
+			return false;
+		common++;
+	}
+	return common != 0;
 }
 
 bool weir_placement_say(struct weir_placement *pc, uint32_t scan, bool end, struct weir_buf *out)
@@ -132,7 +158,8 @@ bool weir_placement_say(struct weir_placement *pc, uint32_t scan, bool end, stru
 		return false;
 	uint32_t seen = sm->seen, wrong = sm->wrong, tenths = (uint32_t)((uint64_t)wrong * 1000 / seen);
 	*sm = (struct sample){.with = sm->with, .state = sm->state, .places = sm->places};
-	if (wrong == 0)
+	const struct sample *other = sm->with != NULL ? &pc->of[sm->with - pc->pl->scans] : NULL;
+	if (wrong == 0 || (other != NULL && other->places != NULL && lie_together(sm, other)))
 		return false;
 	weir_buf_printf(out, "source %s: %u of %u sampled keys (%u.%u %%) ", name, wrong, seen, tenths / 10,
 			tenths % 10);

@@ -238,7 +238,8 @@ struct weir_node *weir_build_source(struct weir_topology *tp, const struct weir_
 		return broken(tp, NULL);
 	if (def->rowtime < -1 || def->rowtime >= (int32_t)def->column_count || def->grace_ms < 0 ||
 	    def->grace_ms > DURATION_MS_MAX) {
-		FAIL(tp, "table '%s': the time column or its delay is out of range", def->name);
+		FAIL(tp, "table '%s': the time must be a column of it, and the delay from 0 to %lld ms", def->name,
+		     (long long)DURATION_MS_MAX);
 		return broken(tp, NULL);
 	}
 	if (def->options.connector != WEIR_CONNECTOR_NONE &&
@@ -408,13 +409,13 @@ static bool check_window(struct weir_topology *tp, const struct weir_window_spec
 		return false;
 	case WEIR_WINDOW_SESSION:
 		if (w->gap_ms <= 0 || w->gap_ms > DURATION_MS_MAX) {
-			FAIL(tp, "the gap of a session must be positive");
+			FAIL(tp, "the gap of a session must be from 1 to %lld ms", (long long)DURATION_MS_MAX);
 			return false;
 		}
 		return true;
 	case WEIR_WINDOW_SLIDING:
 		if (w->size_ms < 0 || w->size_ms > DURATION_MS_MAX) {
-			FAIL(tp, "the length of sliding windows must not be negative");
+			FAIL(tp, "the length of sliding windows must be from 0 to %lld ms", (long long)DURATION_MS_MAX);
 			return false;
 		}
 		return true;
@@ -429,7 +430,7 @@ static bool check_window(struct weir_topology *tp, const struct weir_window_spec
 		break;
 	}
 	if (w->size_ms <= 0 || w->size_ms > DURATION_MS_MAX) {
-		FAIL(tp, "the size of a window must be positive");
+		FAIL(tp, "the size of a window must be from 1 to %lld ms", (long long)DURATION_MS_MAX);
 		return false;
 	}
 	if (w->advance_ms <= 0 || w->advance_ms > w->size_ms) {
@@ -442,7 +443,8 @@ static bool check_window(struct weir_topology *tp, const struct weir_window_spec
 		return false;
 	}
 	if (w->offset_ms < -DURATION_MS_MAX || w->offset_ms > DURATION_MS_MAX) {
-		FAIL(tp, "the offset of a window is out of range");
+		FAIL(tp, "the offset of a window must be from -%lld to %lld ms", (long long)DURATION_MS_MAX,
+		     (long long)DURATION_MS_MAX);
 		return false;
 	}
 	return true;
@@ -519,7 +521,7 @@ static bool check_aggregate(struct weir_topology *tp, const struct weir_node *in
 		WEIR_ASSERT(aggs[i].arg >= 0 || aggs[i].kind == WEIR_AGG_COUNT_STAR);
 	}
 	if (grace_ms < -1 || grace_ms > DURATION_MS_MAX) {
-		FAIL(tp, "state '%s': the grace is out of range", state_name);
+		FAIL(tp, "state '%s': the grace must be from 0 to %lld ms", state_name, (long long)DURATION_MS_MAX);
 		return false;
 	}
 	for (uint32_t i = 0; i < tp->node_count; i++) {

@@ -223,6 +223,7 @@ BUILD(bad_key_twice, weir_key_by(orders(tp), "region, region"))
 BUILD(bad_tumble, weir_tumble(orders(tp), 0))
 BUILD(bad_hop, weir_hop(orders(tp), 5, 6))
 BUILD(bad_sliding, weir_sliding(orders(tp), -1))
+BUILD(long_sliding, weir_aggregate(weir_key_by(weir_sliding(orders(tp), INT64_MAX), "region"), "s", "region, COUNT(*)"))
 BUILD(bad_window_twice, weir_tumble(weir_session(orders(tp), 5), 5))
 BUILD(bad_no_key, weir_aggregate(orders(tp), "s", "COUNT(*)"))
 BUILD(bad_state, weir_aggregate(weir_key_by(orders(tp), "region"), "a/b", "COUNT(*)"))
@@ -254,6 +255,7 @@ static void test_errors(void **state)
 	refuse(bad_tumble, "the size must be positive");
 	refuse(bad_hop, "at most the size");
 	refuse(bad_sliding, "must not be negative");
+	refuse(long_sliding, "the length of sliding windows must be from 0 to 576460752303423487 ms");
 	refuse(bad_window_twice, "has a window already");
 	refuse(bad_no_key, "call weir_key_by before");
 	refuse(bad_state, "is no topic name");

@@ -196,7 +196,7 @@ static void test_window_bounds(void **state)
 {
 	(void)state;
 	expect_window_error(&(struct weir_window_spec){.kind = WEIR_WINDOW_TUMBLE},
-			    "size of a window must be positive");
+			    "size of a window must be from 1 to");
 	expect_window_error(
 		&(struct weir_window_spec){.kind = WEIR_WINDOW_TUMBLE, .size_ms = INT64_MAX, .advance_ms = 1},
 		"size of a window");

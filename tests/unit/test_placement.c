@@ -118,6 +118,30 @@ static void test_joined_keys_lie_where_murmur2_says(void **state)
 	done(&fx);
 }
 
+/* Both topics by one partitioner that is not Kafka's own: matches are found, nothing is said. */
+static void test_joined_by_another_partitioner(void **state)
+{
+	(void)state;
+	struct fixture fx;
+	make(&fx, true);
+	fx.pc = weir_placement_create(&fx.pl);
+	feed(&fx, 0, 1000, BY_LENGTH, 0);
+	feed(&fx, 1, 1000, BY_LENGTH, 0);
+	assert_null(say(&fx, 0, true));
+	assert_null(say(&fx, 1, true));
+	done(&fx);
+	/* One of them with keys in several partitions, or only one by that partitioner: matches are missed. */
+	for (int other = 0; other < 2; other++) {
+		make(&fx, true);
+		fx.pc = weir_placement_create(&fx.pl);
+		feed(&fx, 0, 1000, BY_LENGTH, 0);
+		feed(&fx, 1, 1000, other == 0 ? ROUND_ROBIN : BY_MURMUR2, 0);
+		assert_non_null(say(&fx, 0, true));
+		assert_true((say(&fx, 1, true) != NULL) == (other == 0));
+		done(&fx);
+	}
+}
+
 static void test_the_sample_is_bounded(void **state)
 {
 	(void)state;
@@ -162,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alone_any_partitioner_will_do),
 		cmocka_unit_test(test_joined_keys_lie_where_murmur2_says),
+		cmocka_unit_test(test_joined_by_another_partitioner),
 		cmocka_unit_test(test_the_sample_is_bounded),
 		cmocka_unit_test(test_nothing_relies_on_it),
 	};

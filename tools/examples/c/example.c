@@ -103,7 +103,7 @@ int example_run(struct weir_topology *tp, const char *application, int argc, cha
 		signal(SIGTERM, SIG_DFL);
 	}
 	if (err != WEIR_OK)
-		fputs(weir_diag_report(dg), stderr);
+		fprintf(stderr, "%s\n", weir_diag_report(dg));
 	int code = err == WEIR_OK                             ? 0
 		   : weir_diag_is_retriable(dg)               ? 75
 		   : err == WEIR_E_CONF || err == WEIR_E_PLAN ? 78
