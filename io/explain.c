@@ -157,9 +157,18 @@ static void text_input(struct explain *ex, uint32_t branch)
 	weir_buf_puts(out, "\n");
 }
 
-/* "join of a stream and a table": what meets, and how far apart in time. */
-static void put_join(const struct weir_state_def *def, struct weir_buf *out)
+/* "join of a stream and a table": what meets, and how far apart in time. One that nothing comes to on the right keeps
+ * a table for what its rows were (weir_planner_history). */
+static void put_join(const struct weir_plan *pl, const struct weir_plan_stage *st, struct weir_buf *out)
 {
+	const struct weir_state_def *def = &st->def;
+	bool right = false;
+	for (uint32_t i = 0; i < st->input_count; i++)
+		right = right || pl->branches[st->inputs[i]].side == 1;
+	if (!right) {
+		weir_buf_puts(out, "a table's rows, for what they were when they change");
+		return;
+	}
 	weir_buf_puts(out, "join of ");
 	for (uint32_t s = 0; s < 2; s++)
 		weir_buf_printf(out, "%s%s%s", s == 1 ? " and " : "", def->sides[s].table ? "a table" : "a stream",
@@ -216,7 +225,7 @@ static void text_stage(struct explain *ex, const struct weir_plan_stage *st)
 	struct weir_window_spec w = window_of(st);
 	weir_buf_printf(out, "  Stage %s (level %u): ", st->name, st->level);
 	if (st->def.kind == WEIR_STATE_JOIN)
-		put_join(&st->def, out);
+		put_join(ex->pl, st, out);
 	else if (st->def.kind == WEIR_STATE_ROWS)
 		weir_buf_puts(out, "the latest row of each key");
 	else if (st->def.kind == WEIR_STATE_OVER)
@@ -601,6 +610,19 @@ static enum weir_err bind_plan(const struct explain *ex, struct weir_plan *pl, s
 	return err;
 }
 
+/* What the job's properties and a source's options say together. */
+static enum weir_err check_sources(const struct explain *ex, const struct weir_plan *pl, struct weir_diag **dg)
+{
+	enum weir_err err = WEIR_OK;
+	for (uint32_t i = 0; i < pl->scan_count && err == WEIR_OK; i++) {
+		struct weir_source_settings unused;
+		if (pl->scans[i].repartition < 0)
+			err = weir_settings_for_source(&ex->settings, &pl->scans[i].table->options, pl->scans[i].name,
+						       &unused, dg);
+	}
+	return err;
+}
+
 enum weir_err weir_engine_explain(struct weir_topology *tp, struct weir_conf *cf, int form, char **out,
 				  struct weir_diag **diag)
 {
@@ -624,6 +646,8 @@ enum weir_err weir_engine_explain(struct weir_topology *tp, struct weir_conf *cf
 	err = weir_plan_create(&pl, tp, &ps, diag);
 	if (err == WEIR_OK)
 		err = bind_plan(&ex, pl, diag);
+	if (err == WEIR_OK)
+		err = check_sources(&ex, pl, diag);
 	if (err != WEIR_OK)
 		return err;
 	ex.pl = pl;

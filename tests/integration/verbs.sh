@@ -151,6 +151,8 @@ expect "and then it passes" 0 '2 passed, 0 failed' "$weir" test "$scratch/n_keys
 # ---- explain and validate touch nothing ----
 expect "explain: Kafka Streams' text" 0 '^   Sub-topology: 0' "$weir" explain "$sql" "${defines[@]}"
 expect "explain: state and exchange" 0 'bytes and the key per entry' "$weir" explain "$sql" "${defines[@]}"
+expect "explain: a state that keeps what rows were is no join" 0 "Stage names \(level 1\): a table's rows, for what they were" \
+	"$weir" explain "$PWD/tests/conformance/e_changelog.sql" --define in=in --define out=out -b file:in
 expect "explain --dot" 0 '^digraph ' "$weir" explain --dot "$sql" "${defines[@]}"
 if command -v jq >/dev/null 2>&1; then
 	same "explain --json is JSON" "$("$weir" explain --json "$sql" "${defines[@]}" | jq -r .application)" revenue

@@ -215,11 +215,38 @@ static void test_broken(void **state)
 	weir_topology_destroy(tp);
 }
 
+/* What only the job's properties and a source's options together make wrong is said here, as by a run. */
+static void test_source_without_dead_letter_topic(void **state)
+{
+	(void)state;
+	for (int given = 0; given < 2; given++) {
+		struct weir_topology *tp = weir_topology_create();
+		struct weir_conf *cf = conf();
+		struct weir_diag *dg = NULL;
+		char *text = NULL;
+		struct weir_stream *st =
+			weir_source(tp, "orders", "a STRING", "path=rec topic=o format=json errors.policy=dead-letter");
+		(void)weir_sink(st, "out", "path=res topic=r format=json");
+		if (given)
+			assert_int_equal(weir_conf_set(cf, "errors.deadletterqueue.topic.name", "bad", NULL), WEIR_OK);
+		enum weir_err err = weir_engine_explain(tp, cf, WEIR_DESCRIBE_TEXT, &text, &dg);
+		assert_int_equal(err, given ? WEIR_OK : WEIR_E_CONF);
+		if (!given)
+			has(weir_diag_text(dg), "table 'orders': 'errors.policy' = 'dead-letter' needs");
+		weir_diag_destroy(dg);
+		free(text);
+		weir_conf_destroy(cf);
+		weir_topology_destroy(tp);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),           cmocka_unit_test(test_dot),        cmocka_unit_test(test_json),
-		cmocka_unit_test(test_one_side_moves), cmocka_unit_test(test_what_moves), cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_text),       cmocka_unit_test(test_dot),
+		cmocka_unit_test(test_json),       cmocka_unit_test(test_one_side_moves),
+		cmocka_unit_test(test_what_moves), cmocka_unit_test(test_source_without_dead_letter_topic),
+		cmocka_unit_test(test_broken),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -610,6 +610,11 @@ static void test_joins_that_cannot_be(void **state)
 	expect_error("INSERT INTO upserted SELECT CAST(a.n AS STRING), a.n FROM upserted a FULL JOIN upserted b "
 		     "ON a.m = b.m",
 		     13, "of a full join m of either side may be NULL", "the key must hold COALESCE(l.m, r.m)");
+	expect_error("INSERT INTO upserted SELECT b.m, a.n FROM upserted a LEFT JOIN upserted b ON a.m = b.m", 13,
+		     "column a.m is not in it", "the key must hold a.m");
+	expect_error("SELECT 1 FROM (SELECT a.m AS am, b.m AS bm FROM upserted a FULL JOIN upserted b ON a.m = b.m "
+		     "AND a.n > b.n) ab LEFT JOIN upserted c ON c.m = bm",
+		     112, "joining what a full join of tables makes", "FULL JOIN last");
 	expect_error("SELECT COUNT(*) FROM upserted a FULL JOIN upserted b ON a.m = b.m AND a.n > b.n", 22,
 		     "an aggregation over a full join of tables on more than equal keys",
 		     "use INNER, LEFT or RIGHT JOIN");

@@ -374,7 +374,7 @@ static bool is_full_join(const struct weir_node *n)
 {
 	while (n->kind == WEIR_NODE_FILTER || n->kind == WEIR_NODE_PROJECT)
 		n = n->inputs[0];
-	return n->kind == WEIR_NODE_JOIN && n->join->kind == WEIR_JOIN_FULL;
+	return n->doubles || (n->kind == WEIR_NODE_JOIN && n->join->kind == WEIR_JOIN_FULL);
 }
 
 static enum weir_err check_condition(const struct condition *cd)

@@ -256,6 +256,9 @@ void sql_name_table_key(struct weir_sql *sq, struct sql_rel *rel)
 			if (weir_node_same_column(n, i, n->table_key[k]))
 				group_of[i] = (int32_t)k;
 		names[k] = n->columns[n->table_key[k]].name;
+		/* Joined tables may share the name. */
+		if (rel->qualifiers != NULL && rel->qualifiers[n->table_key[k]] != NULL)
+			names[k] = weir_mem_printf(sq->m, "%s.%s", rel->qualifiers[n->table_key[k]], names[k]);
 	}
 	rel->group_of = group_of;
 	rel->group_count = n->table_key_count;
