@@ -50,6 +50,7 @@ expect "a wrong kind names the nearest" 2 'did you mean orders\?' "$weir" gen or
 expect "a wrong key names the nearest" 2 'did you mean merchant_id\?' "$weir" gen orders --key merchantid --out x
 expect "a flag without its value" 2 '--out needs a value' "$weir" gen orders --out
 expect "a number that is none" 2 '--records: 5x is not' "$weir" gen orders --records 5x --out x
+expect "thousands by either letter" 0 "order.placed: 2000 records" "$weir" gen orders --records 2K --out "$scratch/thousands"
 expect "an empty folder name is none" 2 '--out DIR is missing' "$weir" gen orders --out ''
 expect "a folder where brokers are wanted" 78 'brokers are wanted here' "$weir" lag app -b file:x
 expect "--out is needed" 2 '--out DIR is missing' "$weir" gen orders

@@ -187,7 +187,7 @@ bool weir_arg_u64(const char *s, uint64_t min, uint64_t max, uint64_t *out)
 			return false;
 		v = v * 10 + (uint64_t)(*s - '0');
 	}
-	uint64_t unit = *s == 'k' ? 1000 : *s == 'M' ? 1000000 : *s == 'G' ? 1000000000 : 1;
+	uint64_t unit = *s == 'k' || *s == 'K' ? 1000 : *s == 'M' ? 1000000 : *s == 'G' ? 1000000000 : 1;
 	if (unit != 1)
 		s++;
 	if (*s != 0 || v > UINT64_MAX / unit || v * unit < min || v * unit > max)
