@@ -8,7 +8,6 @@
  * threads and answers the group. */
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -324,15 +323,12 @@ static bool snap_shares(const struct weir_core *co)
 }
 
 /* A bounded run takes as long as its workers do. Where there are fewer CPUs than busy threads, the snapshotter, which
- * works in bursts, runs in what the others leave and pushes nobody off a CPU when it wakes up; live, its work is what
- * somebody waits for. Of this thread alone (Linux). */
+ * works in bursts, runs in what the others leave; live, its work is what somebody waits for. Of this thread alone
+ * (Linux). */
 static void snap_yield(const struct weir_core *co)
 {
-	const struct sched_param none = {0};
-	if (!snap_shares(co))
-		return;
-	(void)nice(SNAP_NICE);
-	(void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
+	if (snap_shares(co))
+		(void)nice(SNAP_NICE);
 }
 
 static void *snap_main(void *arg)
