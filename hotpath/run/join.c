@@ -524,12 +524,12 @@ static bool is_there(const struct weir_state_def *def, bool l, bool r)
 	return (l && r) || (l && def->sides[0].outer) || (r && def->sides[1].outer);
 }
 
-/* Which sides have h's key: entries and rows. */
+/* Which sides have h's key: entries and rows. NULL is no other row's. */
 static void look_up(const struct weir_slot *sl, const struct held *h, struct weir_entry *e[2],
 		    struct weir_join_row row[2])
 {
 	for (uint32_t s = 0; s < 2; s++)
-		e[s] = weir_join_table_entry(sl, s, &h->r, &row[s]);
+		e[s] = h->null_key && s != h->side ? NULL : weir_join_table_entry(sl, s, &h->r, &row[s]);
 }
 
 static void put_number(const struct weir_join *jn, const struct weir_slot *sl, uint32_t row)
