@@ -45,7 +45,7 @@ static uint32_t find_column(const struct weir_scope *sc, const char *qualifier, 
 	uint32_t found = 0;
 	for (uint32_t i = 0; i < sc->count; i++) {
 		const struct weir_scope_column *c = &sc->columns[i];
-		if (strcmp(c->name, name) != 0)
+		if (strcmp(c->name, name) != 0 || (qualifier == NULL && c->hidden))
 			continue;
 		if (qualifier != NULL && (c->qualifier == NULL || strcmp(c->qualifier, qualifier) != 0))
 			continue;

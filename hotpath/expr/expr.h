@@ -48,7 +48,7 @@ struct weir_scope_column {
 	const char *name;
 	const char *qualifier; /* table or alias; NULL: none */
 	struct weir_type type;
-	bool hidden; /* not part of * */
+	bool hidden; /* not part of *, and only meant with its qualifier */
 };
 
 struct weir_scope {

@@ -20,12 +20,13 @@ WEIR_INLINE bool entry_fits(const struct weir_entry *e, uint32_t key_at, uint64_
 	return e->hash == (uint32_t)hash && weir_key_equal(have, key, n);
 }
 
+/* The group's row is not what it was: without an aggregate (SELECT DISTINCT) that is so once. */
 static void note_time(struct weir_slot *sl, struct weir_gen *g, struct weir_entry *e, int64_t time, bool fresh)
 {
 	struct weir_stamped *st = (struct weir_stamped *)(void *)e;
 	if (fresh || time > st->time)
 		st->time = time;
-	if ((e->flags & WEIR_ENTRY_CHANGED) == 0)
+	if ((e->flags & WEIR_ENTRY_CHANGED) == 0 && (fresh || sl->def->agg_count != 0))
 		weir_slot_note_change(sl, g, e);
 }
 

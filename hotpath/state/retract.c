@@ -122,16 +122,19 @@ void weir_retract_apply(const struct weir_state_def *def, struct weir_slot *cons
 		struct weir_entry *e = weir_gen_find_or_create(g, def, in->hash[row], in->key[row], in->key_bytes[row]);
 		struct weir_stamped *st = (struct weir_stamped *)(void *)e;
 		uint8_t *states = (uint8_t *)e + def->head_bytes;
+		const struct agg_count *members =
+			(const struct agg_count *)(void *)(states + def->aggs[def->agg_count - 1].state_at);
+		bool stood = members->n != 0;
 		for (uint32_t a = 0; a < def->agg_count; a++)
 			if (takes_part(&def->aggs[a], in->cols, row))
 				apply_one(&def->aggs[a], g, states + def->aggs[a].state_at, in->cols, row, minus);
-		const struct agg_count *members =
-			(const struct agg_count *)(void *)(states + def->aggs[def->agg_count - 1].state_at);
 		e->flags = members->n == 0 ? e->flags | WEIR_ENTRY_GONE : e->flags & (uint8_t)~WEIR_ENTRY_GONE;
 		st->time = g->entries != before ? in->time[row] : weir_max_i64(st->time, in->time[row]);
 		sl->records++;
 		weir_gen_mark(g, e);
-		if ((e->flags & WEIR_ENTRY_CHANGED) == 0)
+		/* Without an aggregate (SELECT DISTINCT) the row is there or not. */
+		bool same = def->agg_count == 1 && stood && members->n != 0;
+		if ((e->flags & WEIR_ENTRY_CHANGED) == 0 && !same)
 			weir_slot_note_change(sl, g, e);
 	}
 	out->applied = count;

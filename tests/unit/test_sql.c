@@ -653,6 +653,81 @@ static void test_functions_over(void **state)
 		     "not for a table", "read the stream");
 }
 
+/* DISTINCT and UNION are a GROUP BY of all columns. */
+static void test_distinct(void **state)
+{
+	(void)state;
+	static const enum weir_node_kind kinds[] = {WEIR_NODE_SINK,    WEIR_NODE_PROJECT, WEIR_NODE_AGGREGATE,
+						    WEIR_NODE_PROJECT, WEIR_NODE_PROJECT, WEIR_NODE_SOURCE},
+					 two[] = {WEIR_NODE_SINK,  WEIR_NODE_PROJECT, WEIR_NODE_AGGREGATE,
+						  WEIR_NODE_UNION, WEIR_NODE_PROJECT, WEIR_NODE_SOURCE};
+	struct compiled c;
+	compile(&c, "SELECT DISTINCT merchant_id, ok, ok FROM orders");
+	expect_ok(&c);
+	expect_nodes(&c, kinds, 6);
+	const struct weir_node *g = find_node(&c, WEIR_NODE_AGGREGATE, 0);
+	assert_true(g->is_table);
+	assert_int_equal(g->key_count, 3);
+	assert_int_equal(g->agg_count, 0);
+	assert_string_equal(g->columns[2].name, "ok0");
+	done(&c);
+	compile(&c, "SELECT ts FROM orders UNION DISTINCT SELECT DISTINCT ts FROM orders WHERE ok");
+	expect_ok(&c);
+	expect_nodes(&c, two, 6);
+	assert_null(find_node(&c, WEIR_NODE_AGGREGATE, 1));
+	done(&c);
+	compile(&c, "SELECT DISTINCT window_start, window_end, ok FROM " HOP);
+	expect_ok(&c);
+	g = find_node(&c, WEIR_NODE_AGGREGATE, 0);
+	assert_int_equal(g->window.kind, WEIR_WINDOW_HOP);
+	assert_false(g->is_table);
+	done(&c);
+	expect_error("INSERT INTO upserted SELECT DISTINCT merchant_id, ts FROM orders", 13, "column ts is not in it",
+		     "the key must hold merchant_id, ts");
+	expect_error("INSERT INTO appended SELECT DISTINCT merchant_id, ts FROM orders", 13, "only appends",
+		     "give the sink a PRIMARY KEY");
+	expect_error("SELECT DISTINCT ok FROM " HOP, 1, "not supported yet: a plain GROUP BY over HOP",
+		     "GROUP BY window_start");
+	expect_error("SELECT DISTINCT window_start, ok FROM " HOP, 1, "needs both window_start and window_end",
+		     "GROUP BY window_start");
+}
+
+/* USING: one column of each pair is meant by its name, and stands first in *. */
+static void test_using(void **state)
+{
+	(void)state;
+	static const char more[] = "CREATE TABLE m (x INT, merchant_id STRING, PRIMARY KEY (merchant_id) NOT ENFORCED) "
+				   "WITH ('connector' = 'recorded', 'path' = 'in', 'topic' = 'm', 'format' = 'json'); "
+				   "CREATE TABLE n (merchant_id STRING, y INT, PRIMARY KEY (merchant_id) NOT ENFORCED) "
+				   "WITH ('connector' = 'recorded', 'path' = 'in', 'topic' = 'n', 'format' = 'json'); ";
+	static const struct {
+		const char *query, *columns;
+	} good[] = {
+		{"SELECT * FROM m JOIN n USING (merchant_id)", "merchant_id x y"},
+		{"SELECT merchant_id, m.merchant_id AS a, n.merchant_id AS b FROM m LEFT JOIN n USING (merchant_id)",
+		 "merchant_id a b"},
+		{"SELECT * FROM m RIGHT JOIN n USING (merchant_id) WHERE merchant_id <> 'x'", "merchant_id x y"},
+		{"SELECT * FROM m FULL JOIN n USING (merchant_id)", "merchant_id x y"},
+		{"SELECT m.* FROM m JOIN n USING (merchant_id)", "x merchant_id"},
+		{"SELECT * FROM m JOIN n USING (merchant_id) JOIN m AS k USING (merchant_id)", "merchant_id x y x0"},
+		{"SELECT order_id, x FROM orders JOIN m USING (merchant_id) WHERE merchant_id = 'm'", "order_id x"},
+	};
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+		char text[1200], names[200] = "";
+		struct compiled c;
+		snprintf(text, sizeof text, "%s%s", more, good[i].query);
+		compile(&c, text);
+		expect_ok(&c);
+		const struct weir_node *n = find_node(&c, WEIR_NODE_SINK, 0);
+		for (uint32_t k = 0; k < n->column_count; k++) {
+			strcat(names, k > 0 ? " " : "");
+			strcat(names, n->columns[k].name);
+		}
+		assert_string_equal(names, good[i].columns);
+		done(&c);
+	}
+}
+
 static void test_not_supported_yet(void **state)
 {
 	(void)state;
@@ -662,8 +737,6 @@ static void test_not_supported_yet(void **state)
 		     "write a JOIN t");
 	expect_error("SELECT ts FROM orders ORDER BY ts", 23, "not supported yet: ORDER", "");
 	expect_error("SELECT ts FROM orders LIMIT 5", 23, "not supported yet: LIMIT", "");
-	expect_error("SELECT DISTINCT ts FROM orders", 8, "not supported yet: SELECT DISTINCT", "use GROUP BY");
-	expect_error("SELECT ts FROM orders UNION SELECT ts FROM orders", 23, "UNION without ALL", "use UNION ALL");
 	expect_error("WITH x AS (SELECT 1) SELECT * FROM x", 1, "not supported yet: WITH", "use CREATE TEMPORARY VIEW");
 	expect_error("SELECT 1", 9, "not supported yet: SELECT without FROM", "");
 	expect_error("INSERT INTO shown VALUES ('a', 1)", 19, "not supported yet: VALUES", "");
@@ -1077,6 +1150,8 @@ int main(void)
 		cmocka_unit_test(test_what_else_a_join_needs),
 		cmocka_unit_test(test_joins_that_cannot_be),
 		cmocka_unit_test(test_functions_over),
+		cmocka_unit_test(test_distinct),
+		cmocka_unit_test(test_using),
 		cmocka_unit_test(test_not_supported_yet),
 		cmocka_unit_test(test_create_table),
 		cmocka_unit_test(test_views),

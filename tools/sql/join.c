@@ -356,7 +356,7 @@ static enum weir_err take_using(struct condition *cd, const struct weir_scope *s
 		const struct weir_expr *args[2] = {NULL, NULL}, *e = NULL;
 		struct weir_diag *inner = NULL;
 		for (uint32_t c = 0; c < scope->count; c++)
-			if (strcmp(scope->columns[c].name, cd->jn->using[i]) == 0)
+			if (strcmp(scope->columns[c].name, cd->jn->using[i]) == 0 && !scope->columns[c].hidden)
 				args[c >= cd->left_count] =
 					weir_expr_column(sq->m, c, &scope->columns[c].type, scope->columns[c].name);
 		if (args[0] == NULL || args[1] == NULL)
@@ -543,6 +543,51 @@ static enum weir_err build(struct condition *cd, const char *const *qualifiers, 
 	return err;
 }
 
+/* What USING makes of the columns: of each pair one is meant by the name alone, the one that is there; of a full join a
+ * further column, what is there of both. */
+static enum weir_err merge_using(struct condition *cd, struct sql_rel *rel)
+{
+	struct weir_sql *sq = cd->sq;
+	const struct sql_join *jn = cd->jn;
+	const struct weir_node *in = rel->node;
+	uint32_t count = in->column_count, most = count + jn->using_count;
+	bool full = jn->kind == WEIR_JOIN_FULL;
+	const char **names = weir_mem_take(sq->m, (most + 1) * sizeof *names);
+	const char **qualifiers = weir_mem_take(sq->m, (most + 1) * sizeof *qualifiers);
+	const struct weir_expr **exprs = weir_mem_take(sq->m, (most + 1) * sizeof *exprs);
+	uint8_t *using = weir_mem_take(sq->m, most + 1);
+	if (jn->using_count == 0 && cd->side[0]->using == NULL)
+		return WEIR_OK;
+	for (uint32_t c = 0; c < count; c++) {
+		names[c] = in->columns[c].name;
+		qualifiers[c] = rel->qualifiers[c];
+		exprs[c] = weir_expr_column(sq->m, c, &in->columns[c].type, names[c]);
+		if (cd->side[0]->using != NULL && c < cd->side[0]->column_count)
+			using[c] = cd->side[0]->using[c];
+	}
+	for (uint32_t i = 0; i < jn->using_count; i++) {
+		const struct weir_expr *pair[2] = {NULL, NULL};
+		for (uint32_t c = 0; c < count; c++)
+			if (strcmp(names[c], jn->using[i]) == 0 && using[c] != SQL_USING_QUALIFIED)
+				pair[c >= cd->left_count] = exprs[c];
+		for (uint32_t s = 0; s < 2; s++) {
+			bool here = !full && s == (jn->kind == WEIR_JOIN_RIGHT);
+			using[pair[s]->column] = here ? SQL_USING_FIRST : SQL_USING_QUALIFIED;
+		}
+		if (!full)
+			continue;
+		names[count + i] = jn->using[i];
+		using[count + i] = SQL_USING_FIRST;
+		if (weir_expr_call(sq->m, "COALESCE", pair, 2, &exprs[count + i], sq->dg) != WEIR_OK)
+			return weir_diag_code(*sq->dg);
+	}
+	struct sql_rel of = *rel;
+	enum weir_err err = full ? sql_project(sq, &of, names, exprs, most, jn->at, rel) : WEIR_OK;
+	rel->qualifiers = qualifiers;
+	rel->using = using;
+	return err;
+}
+
 enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, struct sql_rel *rel)
 {
 	struct sql_rel left = *rel, right;
@@ -576,6 +621,8 @@ enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, s
 		err = check_condition(&cd);
 	if (err == WEIR_OK)
 		err = build(&cd, qualifiers, rel);
+	if (err == WEIR_OK)
+		err = merge_using(&cd, rel);
 	weir_buf_fini(&cd.keys[0]);
 	weir_buf_fini(&cd.keys[1]);
 	weir_buf_fini(&cd.pairs);

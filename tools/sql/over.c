@@ -123,7 +123,11 @@ enum weir_err sql_compile_unnest(struct weir_sql *sq, const struct sql_join *jn,
 	struct sql_rel of = *rel;
 	of.node = node;
 	of.group_of = NULL;
+	uint8_t *using = weir_mem_take(sq->m, in + extra + 1);
+	if (of.using != NULL)
+		memcpy(using, of.using, in);
 	err = sql_project(sq, &of, names, exprs, in + extra, at, rel);
 	rel->qualifiers = qualifiers;
+	rel->using = of.using != NULL ? using : NULL;
 	return err;
 }

@@ -1,4 +1,4 @@
-/* query.c: the grammar of queries: SELECT, FROM with window TVFs and sub-selects, UNION ALL, EMIT. Untyped: names are
+/* query.c: the grammar of queries: SELECT, FROM with window TVFs and sub-selects, UNION, EMIT. Untyped: names are
  * resolved when a query is compiled. @thread init */
 #include "tools/sql/sql.h"
 
@@ -560,9 +560,9 @@ static enum weir_err parse_select(struct weir_sql *sq, struct sql_query *q)
 	enum weir_err err = expect(sq, "SELECT");
 	if (err != WEIR_OK)
 		return err;
-	if (is(sq, "DISTINCT"))
-		return sql_error(sq, sq->ts.next, "use GROUP BY", "not supported yet: SELECT DISTINCT");
-	accept(sq, "ALL");
+	q->distinct = accept(sq, "DISTINCT");
+	if (!q->distinct)
+		accept(sq, "ALL");
 	err = parse_items(sq, q);
 	if (err != WEIR_OK)
 		return err;
@@ -630,6 +630,22 @@ static enum weir_err parse_emit(struct weir_sql *sq, bool outermost, struct sql_
 	return WEIR_OK;
 }
 
+/* The arms of a UNION so far as one query; it is the only one then. What is the same anyway is not said twice. */
+static void take_arms(struct weir_sql *sq, struct weir_buf *arms, bool distinct)
+{
+	if (arms->bytes == sizeof(struct sql_query *))
+		return;
+	struct sql_query *q = weir_mem_take(sq->m, sizeof *q);
+	q->arm_count = (uint32_t)(arms->bytes / sizeof q);
+	q->arms = weir_mem_copy(sq->m, arms->data, arms->bytes);
+	q->at = q->arms[0]->at;
+	q->distinct = distinct;
+	for (uint32_t i = 0; distinct && i < q->arm_count; i++)
+		q->arms[i]->distinct = false;
+	arms->bytes = 0;
+	weir_buf_put(arms, &q, sizeof q);
+}
+
 enum weir_err sql_parse_query(struct weir_sql *sq, bool outermost, struct sql_query **out)
 {
 	static const char *const later[] = {"ORDER", "LIMIT", "OFFSET", "FETCH", "INTERSECT", "EXCEPT", "MINUS"};
@@ -638,20 +654,19 @@ enum weir_err sql_parse_query(struct weir_sql *sq, bool outermost, struct sql_qu
 	enum weir_err err = parse_primary(sq, &q);
 	if (err == WEIR_OK)
 		weir_buf_put(&arms, &q, sizeof q);
-	while (err == WEIR_OK && is(sq, "UNION")) {
-		uint32_t at = sq->ts.next++;
-		if (!accept(sq, "ALL"))
-			err = sql_error(sq, at, "use UNION ALL", "not supported yet: UNION without ALL");
-		if (err == WEIR_OK)
-			err = parse_primary(sq, &q);
+	while (err == WEIR_OK && accept(sq, "UNION")) {
+		bool distinct = !accept(sq, "ALL");
+		if (distinct)
+			accept(sq, "DISTINCT");
+		err = parse_primary(sq, &q);
 		if (err == WEIR_OK)
 			weir_buf_put(&arms, &q, sizeof q);
+		if (err == WEIR_OK && distinct)
+			take_arms(sq, &arms, true);
 	}
-	if (err == WEIR_OK && arms.bytes > sizeof q) {
-		q = weir_mem_take(sq->m, sizeof *q);
-		q->arm_count = (uint32_t)(arms.bytes / sizeof q);
-		q->arms = weir_mem_copy(sq->m, arms.data, arms.bytes);
-		q->at = q->arms[0]->at;
+	if (err == WEIR_OK) {
+		take_arms(sq, &arms, false);
+		q = *(struct sql_query **)(void *)arms.data;
 	}
 	weir_buf_fini(&arms);
 	for (size_t i = 0; err == WEIR_OK && i < WEIR_COUNT_OF(later); i++)

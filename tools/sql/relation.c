@@ -46,9 +46,9 @@ struct weir_scope sql_scope(struct weir_sql *sq, const struct sql_rel *rel, cons
 {
 	struct weir_scope_column *c = weir_mem_take(sq->m, (rel->column_count + 1) * sizeof *c);
 	for (uint32_t i = 0; i < rel->column_count; i++)
-		c[i] = (struct weir_scope_column){rel->node->columns[i].name,
-						  rel->qualifiers != NULL ? rel->qualifiers[i] : rel->qualifier,
-						  rel->node->columns[i].type, false};
+		c[i] = (struct weir_scope_column){
+			rel->node->columns[i].name, rel->qualifiers != NULL ? rel->qualifiers[i] : rel->qualifier,
+			rel->node->columns[i].type, rel->using != NULL && rel->using[i] == SQL_USING_QUALIFIED};
 	return (struct weir_scope){.columns = c, .count = rel->column_count, .aggregate_error = aggregate_error};
 }
 
@@ -128,6 +128,7 @@ enum weir_err sql_project(struct weir_sql *sq, const struct sql_rel *rel, const 
 	r.column_count = count;
 	r.qualifier = NULL;
 	r.qualifiers = NULL;
+	r.using = NULL;
 	r.group_of = rel->group_of == NULL ? NULL : group_of;
 	/* SESSION's partition columns by their new numbers; one that is gone makes the list too short to match. */
 	uint32_t *partition = weir_mem_take(sq->m, (rel->partition_count + 1) * sizeof *partition);
@@ -191,8 +192,13 @@ enum weir_err sql_bind_items(struct weir_sql *sq, const struct sql_query *q, con
 			err = sql_error(sq, item->ast->at, "name the grouped columns and aggregates",
 					"* cannot stand beside GROUP BY");
 		uint32_t before = (uint32_t)(e.bytes / sizeof x);
-		for (uint32_t c = 0; err == WEIR_OK && c < scope->count; c++) {
+		/* Those of USING first, then the others. */
+		for (uint32_t k = 0; err == WEIR_OK && k < 2 * scope->count; k++) {
+			uint32_t c = k % scope->count;
 			const char *of = scope->columns[c].qualifier;
+			bool first = qualifier == NULL && rel->using != NULL && rel->using[c] == SQL_USING_FIRST;
+			if (first != (k < scope->count) || (qualifier == NULL && scope->columns[c].hidden))
+				continue;
 			if (qualifier != NULL && (of == NULL || strcmp(qualifier, of) != 0))
 				continue;
 			x = weir_expr_column(sq->m, c, &scope->columns[c].type, scope->columns[c].name);
@@ -358,6 +364,7 @@ enum weir_err sql_compile_from(struct weir_sql *sq, const struct sql_from *f, bo
 	if (f->query != NULL) {
 		out->qualifier = NULL;
 		out->qualifiers = NULL;
+		out->using = NULL;
 	}
 	if (windowed) {
 		err = compile_window(sq, f, out);
@@ -372,6 +379,7 @@ enum weir_err sql_compile_from(struct weir_sql *sq, const struct sql_from *f, bo
 	if (f->alias != NULL) {
 		out->qualifier = f->alias;
 		out->qualifiers = NULL;
+		out->using = NULL;
 	}
 	return WEIR_OK;
 }
@@ -492,5 +500,7 @@ static enum weir_err compile_union(struct weir_sql *sq, const struct sql_query *
 
 enum weir_err sql_compile_query(struct weir_sql *sq, struct sql_query *q, bool changes, struct sql_rel *out)
 {
+	if (q->distinct)
+		return sql_compile_distinct(sq, q, changes, out);
 	return q->arm_count > 0 ? compile_union(sq, q, changes, out) : compile_select(sq, q, changes, out);
 }

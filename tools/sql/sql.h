@@ -54,7 +54,7 @@ struct sql_named_window {
 	struct weir_ast_over *over;
 };
 
-/* SELECT ..., or the arms of a UNION ALL. */
+/* SELECT ..., or the arms of a UNION. */
 struct sql_query {
 	uint32_t at;
 	struct sql_query **arms;
@@ -68,6 +68,7 @@ struct sql_query {
 	struct weir_ast **group_by;
 	uint32_t group_count;
 	bool has_group;
+	bool distinct; /* SELECT DISTINCT, or of arms UNION without ALL: rows that are equal are one */
 	struct weir_ast *having;
 	struct sql_named_window *windows;
 	uint32_t window_count;
@@ -77,12 +78,17 @@ struct sql_query {
 
 /* ---- relations ---- */
 
+enum sql_using { SQL_USING_NONE, SQL_USING_FIRST, SQL_USING_QUALIFIED };
+
 /* What a query became: a node and what names and later checks need to know about its columns. */
 struct sql_rel {
 	struct weir_node *node;
 	uint32_t column_count; /* visible ones; the node may carry the time column of an open window behind them */
 	const char *qualifier; /* NULL: none */
-	const char *const *qualifiers;         /* of a join: one a column; NULL: qualifier is that of all */
+	const char *const *qualifiers; /* of a join: one a column; NULL: qualifier is that of all */
+	/* Of a join with USING: which columns a plain name means and * begins with, and which only a.k and b.k mean;
+	 * one a column, NULL: none. */
+	const uint8_t *using;                  /* enum sql_using */
 	const struct weir_window_spec *window; /* of a window TVF whose rows are not aggregated yet */
 	uint32_t window_at;
 	const uint32_t *partition; /* columns of SESSION's PARTITION BY */
@@ -192,6 +198,8 @@ enum weir_err sql_compile_from(struct weir_sql *sq, const struct sql_from *f, bo
 /* SELECT with GROUP BY or aggregates over in (after WHERE). */
 enum weir_err sql_compile_group(struct weir_sql *sq, const struct sql_query *q, const struct sql_rel *in, bool changes,
 				struct sql_rel *out);
+/* distinct.c: what q gives without its DISTINCT, grouped by all of its columns. */
+enum weir_err sql_compile_distinct(struct weir_sql *sq, const struct sql_query *q, bool changes, struct sql_rel *out);
 /* SELECT with functions OVER over in (after WHERE). */
 enum weir_err sql_compile_over(struct weir_sql *sq, const struct sql_query *q, const struct sql_rel *in,
 			       struct sql_rel *out);

@@ -95,7 +95,7 @@ final class Queries {
 		Query q = new Query();
 		long unit = pick(rnd, List.of(1L, 1L, 10L, 1000L));
 		String kind = pick(rnd, List.of("TUMBLE", "HOP", "HOP", "CUMULATE", "CUMULATE", "SESSION", "SESSION", "GROUP", "JOIN", "LEFT JOIN", "FULL OUTER JOIN", "RIGHT JOIN", "WINDOW JOIN", "WINDOW LEFT JOIN",
-			"WINDOW RIGHT JOIN", "WINDOW FULL OUTER JOIN", "OVER", "OVER", "GROUPED GROUPS", "ARRAYS"));
+			"WINDOW RIGHT JOIN", "WINDOW FULL OUTER JOIN", "OVER", "OVER", "GROUPED GROUPS", "ARRAYS", "DISTINCT", "DISTINCT"));
 		if (rnd.nextInt(3) == 0) {
 			q.name = kind = pick(rnd, Tables.KINDS);
 			Tables.make(rnd, q, kind, unit);
@@ -112,6 +112,10 @@ final class Queries {
 		}
 		if (kind.equals("OVER")) {
 			over(rnd, q, unit);
+			return q;
+		}
+		if (kind.equals("DISTINCT")) {
+			distinct(rnd, q, unit);
 			return q;
 		}
 		if (kind.equals("GROUPED GROUPS") || kind.equals("ARRAYS")) {
@@ -222,6 +226,35 @@ final class Queries {
 		if (lag)
 			for (Object[] r : q.inputs.get(0))
 				r[7] = (Long) r[7] + (Integer) r[0];
+	}
+
+	/** Rows that are equal are one: of a stream, of several, of windows, of groups that change. */
+	private static void distinct(Random rnd, Query q, long unit) {
+		long size = unit * (1 + rnd.nextInt(12));
+		q.delay = unit * rnd.nextInt(20);
+		q.extra = 1;
+		q.table = true;
+		q.keys = 2;
+		int inputs = 1;
+		String where = rnd.nextInt(3) == 0 ? " WHERE " + pick(rnd, WHERES).replace("%", "%%") : "";
+		switch (rnd.nextInt(5)) {
+		case 0 -> q.flink = "SELECT DISTINCT " + pick(rnd, List.of("g AS c0, h AS c1", "s AS c0, v AS c1", "g AS c0, COALESCE(s, g) AS c1", "h AS c0, d AS c1")) + " FROM %1$s" + where;
+		case 1 -> {
+			inputs = 2;
+			q.flink = "SELECT g AS c0, h AS c1 FROM %1$s" + where + " UNION " + pick(rnd, List.of("", "SELECT g, h FROM %2$s UNION ")) + "SELECT s, h FROM %2$s";
+		}
+		case 2 -> q.flink = "SELECT DISTINCT k AS c0, n AS c1 FROM (SELECT h AS k, " + pick(rnd, List.of("COUNT(*)", "MAX(v)", "SUM(h)")) + " AS n FROM %1$s" + where + " GROUP BY g, h)";
+		case 3 -> q.flink = "SELECT k AS c0, COUNT(*) AS c1 FROM (SELECT DISTINCT g AS k, s, h FROM %1$s" + where + ") GROUP BY k";
+		default -> {
+			q.table = false;
+			q.flink = "SELECT DISTINCT g AS c0, window_start AS c1, window_end AS c2 FROM " + (rnd.nextBoolean() ? "TABLE(TUMBLE(TABLE %1$s, DESCRIPTOR(et), " + interval(size) + "))"
+				: "TABLE(HOP(TABLE %1$s, DESCRIPTOR(et), " + interval(size) + ", " + interval(size * (1 + rnd.nextInt(4))) + "))") + where;
+		}
+		}
+		if (q.flink.startsWith("SELECT k AS c0, COUNT"))
+			q.keys = 1;
+		for (int i = 0; i < inputs; i++)
+			q.inputs.add(input(rnd, unit, rnd.nextInt(6), 1 + rnd.nextInt(50)));
 	}
 
 	/** A GROUP BY over a GROUP BY: what a group was is taken out; or arrays of windows, taken apart again. */

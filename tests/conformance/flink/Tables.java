@@ -30,7 +30,7 @@ final class Tables {
 		return out;
 	}
 
-	static final List<String> KINDS = List.of("TABLES", "TABLES FULL", "TABLES FOREIGN", "TABLES THREE", "TABLE GROUPS", "TEMPORAL", "TEMPORAL", "THREE STREAMS", "WINDOWS OF WINDOWS");
+	static final List<String> KINDS = List.of("TABLES", "TABLES FULL", "TABLES USING", "TABLES FOREIGN", "TABLES THREE", "TABLE GROUPS", "TEMPORAL", "TEMPORAL", "THREE STREAMS", "WINDOWS OF WINDOWS");
 
 	static void make(Random rnd, Queries.Query q, String kind, long unit) {
 		q.delay = unit * 40;
@@ -50,6 +50,11 @@ final class Tables {
 		q.keys = 1;
 		int inputs = 2;
 		switch (kind) {
+		case "TABLES USING" -> {
+			join = pick(rnd, List.of("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"));
+			q.flink = rnd.nextBoolean() ? "SELECT id AS c0, a.v AS c1, b.id AS c2, b.s AS c3\n  FROM %1$s a " + join + " %2$s b USING (id)"
+				: "SELECT id AS c0, v AS c1, h0 AS c2, s0 AS c3\n  FROM (SELECT * FROM (SELECT id, v FROM %1$s) a " + join + " (SELECT id, h AS h0, s AS s0 FROM %2$s) b USING (id))";
+		}
 		case "TABLES" -> q.flink = "SELECT a.id AS c0, a.v AS c1, " + value + " AS c2\n  FROM %1$s a " + join + " %2$s b ON a.id = b.id" + on + where;
 		case "TABLES FULL" -> {
 			/* With a further condition both rows of a key may be there alone. */

@@ -1,0 +1,51 @@
+/* distinct.c: SELECT DISTINCT and UNION without ALL: a GROUP BY of all columns. Over windows it is one of each window,
+ * over rows that change what is there at least once. @thread init */
+#include "tools/sql/sql.h"
+
+/* Columns of one name would be ambiguous: the second one gets a number, as in Flink. */
+static enum weir_err number_names(struct weir_sql *sq, struct sql_rel *rel, uint32_t at)
+{
+	uint32_t count = rel->column_count, changed = 0;
+	const char **names = weir_mem_take(sq->m, (count + 1) * sizeof *names);
+	const struct weir_expr **exprs = weir_mem_take(sq->m, (count + 1) * sizeof *exprs);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct weir_column *c = &rel->node->columns[i];
+		uint32_t number = 0, k = 0;
+		names[i] = c->name;
+		exprs[i] = weir_expr_column(sq->m, i, &c->type, c->name);
+		while (k < i) {
+			if (strcmp(names[k++], names[i]) != 0)
+				continue;
+			names[i] = weir_mem_printf(sq->m, "%s%u", c->name, number++);
+			changed++;
+			k = 0;
+		}
+	}
+	return changed == 0 ? WEIR_OK : sql_project(sq, rel, names, exprs, count, at, rel);
+}
+
+enum weir_err sql_compile_distinct(struct weir_sql *sq, const struct sql_query *q, bool changes, struct sql_rel *out)
+{
+	struct sql_query all = *q, group = {.at = q->at, .from = {.at = q->at}, .has_group = true};
+	struct sql_rel in;
+	all.distinct = false;
+	enum weir_err err = sql_compile_query(sq, &all, false, &in);
+	if (err == WEIR_OK)
+		err = number_names(sq, &in, q->at);
+	if (err != WEIR_OK)
+		return err;
+	in.qualifier = NULL;
+	in.qualifiers = NULL;
+	group.item_count = group.group_count = in.column_count;
+	group.items = weir_mem_take(sq->m, (in.column_count + 1) * sizeof *group.items);
+	group.group_by = weir_mem_take(sq->m, (in.column_count + 1) * sizeof *group.group_by);
+	for (uint32_t i = 0; i < in.column_count; i++) {
+		struct weir_ast *a = weir_mem_take(sq->m, sizeof *a);
+		a->kind = WEIR_AST_COLUMN;
+		a->at = a->end = q->at;
+		a->text = in.node->columns[i].name;
+		a->text_bytes = (uint32_t)strlen(a->text);
+		group.items[i].ast = group.group_by[i] = a;
+	}
+	return sql_compile_group(sq, &group, &in, changes, out);
+}
