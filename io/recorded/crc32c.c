@@ -82,7 +82,7 @@ CRC_TARGET static uint32_t crc_raw_hardware(uint32_t crc, const uint8_t *p, size
 
 #if defined(__x86_64__)
 #define FOLD_TARGET __attribute__((target("sse4.2,pclmul,avx512f,vpclmulqdq")))
-enum { FOLD_MIN = 512 };
+enum { FOLD_MIN = 512, FOLD_AHEAD = 2048 };
 
 /* For a fold over 2048, 512 and 128 bits: x^(n + 32) and x^(n - 32) mod the polynomial, reflected. @writer init */
 static uint64_t fold_by[3][2];
@@ -99,7 +99,8 @@ FOLD_TARGET static inline __m128i fold_16(__m128i x, __m128i k, __m128i next)
 }
 
 /* A polynomial's remainder is that of a shorter one: 256 bytes are multiplied onto the next 256, at the end 64 onto 64
- * and 16 onto 16, and the last 16 summed by the instruction. Cost: about 0.02 ns a byte from cache. */
+ * and 16 onto 16, and the last 16 summed by the instruction. Cost: about 0.02 ns a byte from cache, 0.07 from memory
+ * (0.09 where lines are not asked for ahead, since what the processor foresees ends with each page). */
 FOLD_TARGET static uint32_t crc_raw_fold(uint32_t crc, const uint8_t *p, size_t bytes)
 {
 	if (bytes < FOLD_MIN)
@@ -111,6 +112,9 @@ FOLD_TARGET static uint32_t crc_raw_fold(uint32_t crc, const uint8_t *p, size_t 
 	__m512i a = _mm512_xor_si512(_mm512_loadu_si512(p), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc)));
 	__m512i b = _mm512_loadu_si512(p + 64), c = _mm512_loadu_si512(p + 128), d = _mm512_loadu_si512(p + 192);
 	for (p += 256, bytes -= 256; bytes >= 256; p += 256, bytes -= 256) {
+#pragma GCC unroll 4
+		for (size_t i = 0; i < 256; i += 64) /* may lie beyond the end: no pointer to add to */
+			__builtin_prefetch((const void *)((uintptr_t)p + FOLD_AHEAD + i));
 		a = fold_64(a, k, _mm512_loadu_si512(p));
 		b = fold_64(b, k, _mm512_loadu_si512(p + 64));
 		c = fold_64(c, k, _mm512_loadu_si512(p + 128));

@@ -19,8 +19,8 @@
 enum { RECHECK_MS = 250 };
 #define READ_AHEAD_BYTES (1u << 20) /* all partitions together */
 /* Mapped of one partition at a time: less is taken away too often, which interrupts every thread; more is of no use. */
-#define MAPPED_BYTES_MIN (16u << 20)
-#define MAPPED_BYTES_MAX (64u << 20)
+#define MAPPED_BYTES_MIN (4u << 20)
+#define MAPPED_BYTES_MAX (16u << 20)
 
 struct part {
 	struct weir_reader rd;
