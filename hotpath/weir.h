@@ -243,7 +243,8 @@ WEIR_API struct weir_table *weir_join_tables(struct weir_table *l, struct weir_t
 WEIR_API struct weir_table *weir_join_tables_by(struct weir_table *l, struct weir_table *r, const char *state_name,
 						const char *on, enum weir_join_kind kind);
 /* Writes the stream to a topic; columns by name of its own. Rows that change need a key (key.fields), or a format that
- * says what happens to each: changelog-json, debezium-json. */
+ * says what happens to each: changelog-json, debezium-json. Several may write one topic, if alike; none one that the
+ * job reads. */
 WEIR_API enum weir_err weir_sink(struct weir_stream *st, const char *name, const char *options);
 
 #ifdef __cplusplus

@@ -9,6 +9,7 @@
 #include "hotpath/weir.h"
 #include "io/print.h"
 #include "io/recorded/recorded.h"
+#include "io/topics.h"
 
 enum {
 	CORE_INPUTS = 64,      /* batches that wait for a worker: what it lives on while io waits for a CPU */
@@ -95,7 +96,8 @@ enum weir_err weir_core_plan(struct weir_core *co, struct weir_topology *tp, str
 					.elements_max = co->settings.aggregate_elements_max,
 					.state_ttl_ms = co->settings.state_ttl_ms,
 					.app = co->app};
-	return weir_plan_create(&co->plan, tp, &ps, dg);
+	err = weir_plan_create(&co->plan, tp, &ps, dg);
+	return err == WEIR_OK ? weir_topics_check(co->plan, &co->settings, dg) : err;
 }
 
 const char *weir_table_folder(const struct weir_core *co, const struct weir_table_def *def)

@@ -10,6 +10,7 @@
 #include "hotpath/weir.h"
 #include "io/core.h"
 #include "io/recorded/recorded.h"
+#include "io/topics.h"
 
 struct explain {
 	struct weir_topology *tp;
@@ -648,6 +649,8 @@ enum weir_err weir_engine_explain(struct weir_topology *tp, struct weir_conf *cf
 		err = bind_plan(&ex, pl, diag);
 	if (err == WEIR_OK)
 		err = check_sources(&ex, pl, diag);
+	if (err == WEIR_OK)
+		err = weir_topics_check(pl, &ex.settings, diag);
 	if (err != WEIR_OK)
 		return err;
 	ex.pl = pl;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "io/kafka/member.h"
+#include "io/topics.h"
 
 enum { SLICE_MS = 1000, SAY_MS = 10000, LOOK_UP_MS = 5000, LOOK_AGAIN_MS = 500 };
 
@@ -98,17 +99,6 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct weir_kafka_topic *)a)->name, ((const struct weir_kafka_topic *)b)->name);
 }
 
-/* For whole names. */
-static bool compile(regex_t *re, const char *pattern)
-{
-	size_t bytes = strlen(pattern) + 5;
-	char *whole = weir_xmalloc(bytes);
-	snprintf(whole, bytes, "^(%s)$", pattern);
-	int rc = regcomp(re, whole, REG_EXTENDED | REG_NOSUB);
-	free(whole);
-	return rc == 0;
-}
-
 /* Kafka's own topics are nobody's input. */
 static bool matches(const regex_t *re, const char *topic)
 {
@@ -119,7 +109,7 @@ static enum weir_err match_topics(struct weir_kafka_input *in, const struct weir
 {
 	const struct rd_kafka_metadata *md;
 	regex_t re;
-	if (!compile(&re, sc->topic_pattern))
+	if (!weir_topic_pattern_compile(&re, sc->topic_pattern))
 		return weir_diag_set(dg, WEIR_E_CONF, "table %s: topic-pattern '%s' is no regular expression",
 				     sc->table, sc->topic_pattern);
 	uint32_t base = in->topic_count;
@@ -158,7 +148,7 @@ void weir_kafka_start_look_again(struct weir_kafka_input *in)
 		regex_t re;
 		if (in->streams[s].pattern == NULL || in->streams[s].bounded ||
 		    (md == NULL && rd_kafka_metadata(in->rk, 1, NULL, &md, LOOK_AGAIN_MS) != 0) ||
-		    !compile(&re, in->streams[s].pattern))
+		    !weir_topic_pattern_compile(&re, in->streams[s].pattern))
 			continue;
 		for (int i = 0; i < md->topic_cnt && in->unread_count < UNREAD_MAX; i++) {
 			const char *name = md->topics[i].topic;

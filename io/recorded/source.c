@@ -7,6 +7,7 @@
 
 #include "io/recorded/recorded.h"
 #include "io/recorded/sys.h"
+#include "io/topics.h"
 
 #include <errno.h>
 #include <regex.h>
@@ -242,13 +243,8 @@ static enum weir_err no_topic(struct source *sr, const char *name, struct weir_d
 
 static enum weir_err match_topics(struct source *sr, const char *pattern, struct weir_diag **dg)
 {
-	size_t bytes = strlen(pattern) + 5;
-	char *whole = weir_xmalloc(bytes);
 	regex_t re;
-	snprintf(whole, bytes, "^(%s)$", pattern);
-	int rc = regcomp(&re, whole, REG_EXTENDED | REG_NOSUB);
-	free(whole);
-	if (rc != 0)
+	if (!weir_topic_pattern_compile(&re, pattern))
 		return weir_diag_set(dg, WEIR_E_CONF, "topic-pattern '%s' is no regular expression", pattern);
 	char **names;
 	uint32_t count, kept = 0;
