@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { BASE_DIGITS = 20, PARTITIONS_MAX = 10000 };
 
@@ -204,6 +205,23 @@ enum weir_err weir_partition_count_check(const char *folder, const char *topic, 
 			     topic, folder, count - 1, PARTITIONS_MAX);
 }
 
+enum weir_err weir_partition_there_check(const char *folder, const char *topic, uint32_t partition,
+					 struct weir_diag **dg)
+{
+	char *path = weir_partition_path(folder, topic, partition);
+	enum weir_err err = WEIR_OK;
+	if (access(path, F_OK) != 0 && errno == ENOENT) {
+		err = weir_diag_set(dg, WEIR_E_CONF,
+				    "topic %s in %s has partitions with larger numbers than %u, but there is no folder "
+				    "%s: that partition's records are missing",
+				    topic, folder, partition, path);
+		if (dg != NULL)
+			weir_diag_add_hint(*dg, "copy it there, too; if it never held a record: mkdir %s", path);
+	}
+	free(path);
+	return err;
+}
+
 void weir_names_free(char **names, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -277,6 +295,24 @@ enum weir_err weir_folder_topics(const char *folder, const struct weir_commit *c
 	*names = ns.name;
 	*count = kept;
 	return WEIR_OK;
+}
+
+enum weir_err weir_recorded_check(const char *path, const char *topic, struct weir_diag **dg)
+{
+	struct weir_commit c;
+	enum weir_err err = weir_commit_load(path, &c, dg);
+	uint32_t count = err == WEIR_OK ? weir_folder_partitions(path, topic, &c) : 0;
+	if (err == WEIR_OK)
+		err = weir_partition_count_check(path, topic, count, dg);
+	for (uint32_t p = 0; err == WEIR_OK && p < count; p++) {
+		struct weir_segs ss;
+		err = weir_segs_list(&ss, path, topic, p, &c, false, dg);
+		if (err == WEIR_OK && ss.count == 0)
+			err = weir_partition_there_check(path, topic, p, dg);
+		weir_segs_fini(&ss);
+	}
+	weir_commit_fini(&c);
+	return err;
 }
 
 uint32_t weir_recorded_partitions(const char *path, const char *topic)

@@ -46,6 +46,9 @@ WEIR_MUST_CHECK enum weir_err weir_segs_scan(struct weir_segs *out, const char *
 /* Whether a topic's number of partitions can be worked with: one folder's name alone can make it any number. */
 WEIR_MUST_CHECK enum weir_err weir_partition_count_check(const char *folder, const char *topic, uint32_t count,
 							 struct weir_diag **dg);
+/* A partition of which nobody lists a file must have a folder, if only an empty one: part of a topic is no topic. */
+WEIR_MUST_CHECK enum weir_err weir_partition_there_check(const char *folder, const char *topic, uint32_t partition,
+							 struct weir_diag **dg);
 /* Partitions by folders and by the commit file: 1 + the largest number. */
 uint32_t weir_folder_partitions(const char *folder, const char *topic, const struct weir_commit *c);
 /* Sorted topic names; internal: changelogs too. */

@@ -72,6 +72,8 @@ WEIR_MUST_CHECK enum weir_err weir_topic_writer_close(struct weir_topic_writer *
 
 /* Number of partitions of a recorded topic, 0 if there is none. */
 uint32_t weir_recorded_partitions(const char *path, const char *topic);
+/* WEIR_E_CONF where a partition is missing between others, WEIR_OK of a topic that is not there at all. */
+WEIR_MUST_CHECK enum weir_err weir_recorded_check(const char *path, const char *topic, struct weir_diag **dg);
 /* Topics of a folder, sorted; *names is one malloc'd array of malloc'd strings. */
 WEIR_MUST_CHECK enum weir_err weir_recorded_topics(const char *path, char ***names, uint32_t *count,
 						   struct weir_diag **dg);

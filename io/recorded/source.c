@@ -349,6 +349,8 @@ static enum weir_err source_open_parts(struct source *sr, const struct weir_reco
 			struct weir_segs ss;
 			enum weir_err err = weir_segs_list(&ss, sr->path, sr->topics[t], n, &sr->commit,
 							   sr->ignore_commit_file, dg);
+			if (err == WEIR_OK && ss.count == 0)
+				err = weir_partition_there_check(sr->path, sr->topics[t], n, dg);
 			if (err != WEIR_OK)
 				return err;
 			pt->topic = t;

@@ -410,6 +410,48 @@ static void test_topics_and_patterns(void **state)
 	tmpdir_remove(dir);
 }
 
+/* Part of a topic is no topic: a broker's folder holds only what that broker has, a copy may have been cut off. */
+static void test_a_partition_that_is_not_there(void **state)
+{
+	(void)state;
+	char *dir = tmpdir_make();
+	struct weir_diag *dg = NULL;
+	struct weir_stream_log *sl;
+	const char *name = "t";
+	struct weir_recorded_source_spec spec = {.path = dir, .topics = &name, .topic_count = 1};
+	struct weir_topic_writer *w;
+	OK(weir_topic_writer_open(&w, dir, name, 3, WEIR_CODEC_NONE, &dg));
+	OK(weir_topic_writer_close(w, &dg));
+	OK(weir_recorded_source_open(&sl, &spec, &dg)); /* empty folders are empty partitions */
+	assert_int_equal(sl->ops->partitions(sl), 3);
+	sl->ops->close(sl);
+	assert_int_equal(rmdir(tmpdir_path(dir, "t-1")), 0);
+	assert_int_equal(weir_recorded_check(dir, name, &dg), WEIR_E_CONF);
+	weir_diag_destroy(dg);
+	dg = NULL;
+	assert_int_equal(weir_recorded_source_open(&sl, &spec, &dg), WEIR_E_CONF);
+	const char *said = weir_diag_report(dg);
+	assert_non_null(strstr(said, tmpdir_path(dir, "t-1: that partition's records are missing")));
+	assert_non_null(strstr(said, "if it never held a record: mkdir "));
+	weir_diag_destroy(dg);
+	dg = NULL;
+	/* What a commit file lists with nothing in it has nothing in it. */
+	struct weir_commit_section s = {.app = strdup("app")};
+	for (uint32_t p = 0; p < 3; p++) {
+		char file[64];
+		snprintf(file, sizeof file, "t-%u/00000000000000000000.log", p);
+		weir_commit_add_file(&s, NULL, file, 0, 0);
+	}
+	weir_commit_add_topic(&s, NULL, name, WEIR_TOPIC_RESULT, 3);
+	OK(weir_commit_store(dir, &s, false, &dg));
+	weir_commit_section_fini(&s);
+	OK(weir_recorded_check(dir, name, &dg));
+	OK(weir_recorded_source_open(&sl, &spec, &dg));
+	assert_int_equal(sl->ops->partitions(sl), 3);
+	sl->ops->close(sl);
+	tmpdir_remove(dir);
+}
+
 /* ---- damage ---- */
 
 static void test_damage_stops_or_is_skipped(void **state)
@@ -970,6 +1012,7 @@ int main(void)
 		cmocka_unit_test(test_starts_and_bounds),
 		cmocka_unit_test(test_seek_by_index),
 		cmocka_unit_test(test_topics_and_patterns),
+		cmocka_unit_test(test_a_partition_that_is_not_there),
 		cmocka_unit_test(test_damage_stops_or_is_skipped),
 		cmocka_unit_test(test_segments_that_are_no_files),
 		cmocka_unit_test(test_undecodable_batch_with_right_crc),

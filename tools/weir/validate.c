@@ -21,6 +21,12 @@ static int find_topics(struct weir_job *jb, const char *name, const char *folder
 			fprintf(stderr, "%s: source %s: there is no topic %s in %s\n", jb->file, name, topic, folder);
 			findings++;
 		}
+		struct weir_diag *dg = NULL;
+		if (*topic != 0 && weir_recorded_check(folder, topic, &dg) != WEIR_OK) {
+			fprintf(stderr, "%s: source %s: %s\n", jb->file, name, weir_diag_text(dg));
+			findings++;
+		}
+		weir_diag_destroy(dg);
 		topics += bytes + (topics[bytes] == ';');
 	}
 	return findings;
