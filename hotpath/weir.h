@@ -211,6 +211,9 @@ WEIR_API struct weir_table *weir_table_global(struct weir_topology *tp, const ch
 WEIR_API struct weir_table *weir_table_event_time(struct weir_table *tb, const char *column, int64_t grace_ms);
 /* A keyed stream's aggregate without a window as a table to join with. Its key are the columns of weir_key_by. */
 WEIR_API struct weir_table *weir_to_table(struct weir_stream *st);
+/* The latest record of each key of weir_key_by, by event time, as a table of that key; of equal times the later
+ * arrival. weir_join_table_as_of knows its history where st is a source, with no weir_filter behind it. */
+WEIR_API struct weir_table *weir_latest(struct weir_stream *st, const char *state_name);
 /* What changes in a table, for weir_filter, weir_select and weir_sink: a sink with the table's key gets its rows, and a
  * null value where one is deleted or stops passing the filter. */
 WEIR_API struct weir_stream *weir_to_stream(struct weir_table *tb);
@@ -230,7 +233,8 @@ WEIR_API struct weir_stream *weir_join_table(struct weir_stream *st, struct weir
 					     const char *on, enum weir_join_kind kind);
 /* The same with the table's row as of the record's event time: the record waits until the table's own time (weir_table
  * with weir_table_event_time) has passed it by more than the larger grace of the two, and rows of the table that come
- * late are put in their place. Of a table of a topic; one made by weir_to_table is taken as it stands. */
+ * late are put in their place. Of a table of a topic, or of weir_latest of one; one made otherwise is taken as it
+ * stands. */
 WEIR_API struct weir_stream *weir_join_table_as_of(struct weir_stream *st, struct weir_table *tb,
 						   const char *state_name, const char *on, enum weir_join_kind kind);
 /* Rows of two tables with equal keys (column by column of their keys), as a table of that key: inner, or keeping the

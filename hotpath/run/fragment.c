@@ -357,13 +357,6 @@ void weir_fragment_decode(struct weir_fragment *fr, const struct weir_plan *pl)
 		count_implausible(fr);
 }
 
-/* Rows of a table that is read have a key. One that a stage makes may be of NULL, as a group is: in a join it equals
- * nothing. But two of them, one of each side, would stand under one key in a full join. */
-static bool is_full_join(const struct weir_state_def *def)
-{
-	return def->kind == WEIR_STATE_JOIN && def->sides[0].outer && def->sides[1].outer;
-}
-
 /* weir_key_by: a record whose key columns are all NULL is refused. */
 static void reject_null_keys(struct weir_fragment_branch *fb, const struct weir_plan_stage *st,
 			     struct weir_row_errors *errors)
@@ -525,7 +518,7 @@ uint32_t weir_fragment_run(struct weir_fragment *fr, const struct weir_fragment_
 	}
 	if (fb->time)
 		column_times(fr, fb, br->time, errors);
-	if (st->reject_null_key || (br->table && (scan || is_full_join(&st->def))))
+	if (st->reject_null_key || br->needs_key)
 		reject_null_keys(fb, st, errors);
 	weir_key_encode(fb->out, st->def.key_types, st->key_count, &fb->sel, &fr->scratch, k);
 	if (st->exchange == WEIR_EXCHANGE_DIRECT) {

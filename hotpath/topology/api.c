@@ -698,10 +698,6 @@ struct weir_stream *weir_aggregate(struct weir_stream *st, const char *state_nam
 
 /* ---- tables ---- */
 
-struct weir_table {
-	struct weir_stream *st;
-};
-
 static struct weir_table *table_of(struct weir_stream *st)
 {
 	struct weir_table *tb = weir_mem_take(weir_topology_mem(st->tp), sizeof *tb);
@@ -948,10 +944,7 @@ static struct weir_stream *join_table(struct weir_stream *st, struct weir_table 
 	struct weir_join_spec spec = {.kind = kind, .time = {-1, -1}, .grace_ms = -1};
 	if (!bind_table_keys(&c, st, tb->st, "weir_join_table", on, &spec))
 		return is_broken(st) ? new_stream(st->tp, st) : failed(&c, st);
-	const struct weir_node *from = tb->st->node;
-	while (from->kind == WEIR_NODE_FILTER || from->kind == WEIR_NODE_PROJECT)
-		from = from->inputs[0];
-	spec.versioned = as_of && from->kind == WEIR_NODE_SOURCE;
+	spec.versioned = as_of && weir_node_has_versions(tb->st->node);
 	return join(&c, st, tb->st, state_name, &spec);
 }
 

@@ -24,6 +24,10 @@ struct weir_stream {
 	bool emit_set;
 };
 
+struct weir_table {
+	struct weir_stream *st;
+};
+
 /* What a call needs to parse and bind its text. */
 struct call {
 	struct weir_topology *tp;
@@ -119,6 +123,8 @@ static inline int32_t find_column(const struct weir_node *node, uint32_t visible
 
 /* name TYPE [METADATA ...] | name AS expr, separated by commas; *out has room for one more. */
 enum weir_err weir_api_columns(struct call *c, struct weir_table_column **out, uint32_t *count_out);
+/* Whether a name can name a state, which is part of a topic's; call is named in the error. */
+enum weir_err weir_api_state_name(struct call *c, const char *call, const char *state_name);
 /* Items of a list up to its end. Star stands for the visible columns of node (NULL: not allowed). */
 enum weir_err weir_api_items(struct call *c, const struct weir_node *node, uint32_t visible, struct item **out,
 			     uint32_t *count_out);

@@ -2,7 +2,7 @@
 #include "hotpath/topology/api.h"
 #include "hotpath/topology/over_bind.h"
 
-static enum weir_err check_state_name(struct call *c, const char *call, const char *state_name)
+enum weir_err weir_api_state_name(struct call *c, const char *call, const char *state_name)
 {
 	if (state_name != NULL && state_name[0] != '\0' && strlen(state_name) <= 200 &&
 	    strspn(state_name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
@@ -20,7 +20,7 @@ struct weir_stream *weir_over(struct weir_stream *st, const char *state_name, co
 	uint32_t count = 0;
 	if (is_broken(st))
 		return new_stream(st->tp, st);
-	enum weir_err err = check_state_name(&c, "weir_over", state_name);
+	enum weir_err err = weir_api_state_name(&c, "weir_over", state_name);
 	if (err == WEIR_OK)
 		err = tokens_of(&c, "weir_over", exprs);
 	if (err == WEIR_OK)
@@ -80,7 +80,7 @@ struct weir_stream *weir_unnest(struct weir_stream *st, const char *state_name, 
 	if (is_broken(st))
 		return new_stream(st->tp, st);
 	struct weir_scope scope = scope_of(c.m, st, in, "weir_unnest cannot hold an aggregate");
-	enum weir_err err = check_state_name(&c, "weir_unnest", state_name);
+	enum weir_err err = weir_api_state_name(&c, "weir_unnest", state_name);
 	if (err == WEIR_OK && name == NULL)
 		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_unnest: the new column needs a name");
 	if (err == WEIR_OK)

@@ -287,6 +287,13 @@ struct weir_node *weir_build_filter(struct weir_topology *tp, struct weir_node *
 	return n;
 }
 
+/* A key of the latest rows is the column it is made of. */
+static uint32_t column_of_key(const struct weir_node *n, uint32_t c)
+{
+	uint32_t in = n->inputs[0]->column_count;
+	return c >= in && n->keys[c - in]->op == WEIR_EXPR_COLUMN ? n->keys[c - in]->column : c;
+}
+
 bool weir_node_same_column(const struct weir_node *n, uint32_t a, uint32_t b)
 {
 	while (a != b && (n->kind == WEIR_NODE_FILTER || n->kind == WEIR_NODE_PROJECT)) {
@@ -298,6 +305,8 @@ bool weir_node_same_column(const struct weir_node *n, uint32_t a, uint32_t b)
 		}
 		n = n->inputs[0];
 	}
+	if (n->kind == WEIR_NODE_LATEST)
+		return column_of_key(n, a) == column_of_key(n, b);
 	if (a == b || n->kind != WEIR_NODE_JOIN)
 		return a == b;
 	uint32_t left = n->inputs[0]->column_count, low = a < b ? a : b, high = a < b ? b : a;
@@ -315,6 +324,17 @@ bool weir_node_same_column(const struct weir_node *n, uint32_t a, uint32_t b)
 			return true;
 	}
 	return false;
+}
+
+bool weir_node_has_versions(const struct weir_node *n)
+{
+	while (n->kind == WEIR_NODE_FILTER || n->kind == WEIR_NODE_PROJECT)
+		n = n->inputs[0];
+	/* What a filter drops below the latest rows is no end of a row. */
+	if (n->kind == WEIR_NODE_LATEST)
+		for (n = n->inputs[0]; n->kind == WEIR_NODE_PROJECT;)
+			n = n->inputs[0];
+	return n->kind == WEIR_NODE_SOURCE;
 }
 
 /* A table's key under the numbers that a projection gives its columns; none where one of them is gone. */
@@ -848,6 +868,59 @@ struct weir_node *weir_build_unnest(struct weir_topology *tp, struct weir_node *
 	n->state_grace_ms = in->grace_ms;
 	n->state_name = weir_mem_strdup(&tp->m, state_name);
 	n->over = spec;
+	return n;
+}
+
+/* ---- the latest rows of a stream ---- */
+
+static bool check_latest(struct weir_topology *tp, const struct weir_node *in, const char *state_name,
+			 const struct weir_expr *const *keys, uint32_t key_count)
+{
+	char type[80];
+	for (uint32_t i = 0; i < tp->node_count; i++)
+		if (tp->nodes[i]->state_name != NULL && strcmp(tp->nodes[i]->state_name, state_name) == 0) {
+			FAIL(tp, "two states are named '%s'", state_name);
+			return false;
+		}
+	if (in->is_table || in->rowtime < 0) {
+		FAIL(tp, "state '%s': the latest rows are those of a stream with a time attribute", state_name);
+		return false;
+	}
+	for (uint32_t k = 0; k < key_count; k++) {
+		enum weir_kind kind = keys[k]->type.kind;
+		if (kind == WEIR_KIND_ARRAY || kind == WEIR_KIND_MAP || kind == WEIR_KIND_ROW) {
+			FAIL(tp, "state '%s': cannot partition by %s", state_name, type_text(&keys[k]->type, &type));
+			return false;
+		}
+	}
+	return true;
+}
+
+struct weir_node *weir_build_latest(struct weir_topology *tp, struct weir_node *in, const char *state_name,
+				    const char *const *key_names, const struct weir_expr *const *keys,
+				    uint32_t key_count)
+{
+	uint32_t column_count = in->column_count + key_count;
+	if (!has_room(tp, column_count) || !check_latest(tp, in, state_name, keys, key_count))
+		return broken(tp, in);
+	struct weir_node *n = add_node(tp, WEIR_NODE_LATEST, unique_name(tp, state_name, false), &in, 1, column_count);
+	struct weir_column *columns = columns_of(n);
+	uint32_t *key = weir_mem_take(&tp->m, (key_count + 1) * sizeof *key);
+	memcpy(columns, in->columns, in->column_count * sizeof *columns);
+	for (uint32_t c = 0; c < in->column_count; c++)
+		columns[c].role = WEIR_ROLE_NONE;
+	for (uint32_t k = 0; k < key_count; k++) {
+		key[k] = in->column_count + k;
+		columns[key[k]] =
+			(struct weir_column){weir_mem_strdup(&tp->m, key_names[k]), keys[k]->type, WEIR_ROLE_NONE};
+	}
+	n->is_table = true;
+	n->table_key = key;
+	n->table_key_count = key_count;
+	n->keys = weir_mem_copy(&tp->m, keys, key_count * sizeof *keys);
+	n->key_count = key_count;
+	n->grace_ms = n->state_grace_ms = in->grace_ms;
+	n->state_name = weir_mem_strdup(&tp->m, state_name);
 	return n;
 }
 

@@ -66,6 +66,7 @@ enum weir_node_kind {
 	WEIR_NODE_AGGREGATE,
 	WEIR_NODE_JOIN,
 	WEIR_NODE_OVER,
+	WEIR_NODE_LATEST,
 	WEIR_NODE_SINK
 };
 
@@ -141,7 +142,8 @@ struct weir_node {
 	bool rekeys; /* PROJECT: the next state takes its rows through an exchange, whatever their key */
 	/* WINDOW, AGGREGATE */
 	struct weir_window_spec window;
-	/* AGGREGATE: columns are keys, aggregates, then (windowed) window_start, window_end, window_time */
+	/* AGGREGATE: columns are keys, aggregates, then (windowed) window_start, window_end, window_time. LATEST: the
+	 * input's, then all of its keys */
 	const struct weir_expr *const *keys; /* over the input's columns */
 	uint32_t key_count;
 	const struct weir_agg *aggs; /* arg and filter number the agg_args */
@@ -180,6 +182,8 @@ struct weir_node *weir_build_project(struct weir_topology *tp, struct weir_node 
 /* Whether columns a and b of n are the same in every row: one column handed on twice, or what an inner join compares.
  */
 bool weir_node_same_column(const struct weir_node *n, uint32_t a, uint32_t b);
+/* Whether a table's rows are all there are of a source: what a join as of a time needs. */
+bool weir_node_has_versions(const struct weir_node *n);
 /* Inputs with equal column types (names of the first). Its rowtime is one where every input's is that column. */
 struct weir_node *weir_build_union(struct weir_topology *tp, struct weir_node *const *in, uint32_t count);
 /* in's columns, then window_start, window_end (TIMESTAMP(3)) and window_time (the rowtime's type; TIMESTAMP_LTZ(3) with
@@ -211,6 +215,11 @@ struct weir_node *weir_build_over(struct weir_topology *tp, struct weir_node *in
  * is a stream; the order of rows with equal first columns is kept. */
 struct weir_node *weir_build_unnest(struct weir_topology *tp, struct weir_node *in, const char *state_name,
 				    const struct weir_expr *array, bool outer);
+/* A table of in's latest rows, by time attribute, of each key; of equal times the later arrival. Its columns are in's,
+ * then the keys (over in's columns) under the names key_names. in is a stream with a time attribute. */
+struct weir_node *weir_build_latest(struct weir_topology *tp, struct weir_node *in, const char *state_name,
+				    const char *const *key_names, const struct weir_expr *const *keys,
+				    uint32_t key_count);
 /* in's columns must be def's persisted columns (physical, and metadata that is not virtual) in order, of equal types.
  * prints_rows: a bare SELECT; then def may be NULL. */
 struct weir_node *weir_build_sink(struct weir_topology *tp, struct weir_node *in, const struct weir_table_def *def,

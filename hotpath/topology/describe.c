@@ -360,6 +360,13 @@ static void put_detail(const struct weir_node *n, struct weir_buf *out)
 	case WEIR_NODE_JOIN:
 		weir_join_put(out, n);
 		break;
+	case WEIR_NODE_LATEST:
+		weir_buf_puts(out, "the latest row");
+		for (uint32_t k = 0; k < n->key_count; k++) {
+			weir_buf_puts(out, k == 0 ? " BY " : ", ");
+			weir_expr_print(n->keys[k], names, out);
+		}
+		break;
 	case WEIR_NODE_OVER:
 		if (n->over->unnest) {
 			weir_buf_puts(out, "UNNEST ");

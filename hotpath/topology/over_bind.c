@@ -102,7 +102,9 @@ static enum weir_err check_order(struct weir_over_bind *ob, const struct weir_as
 				"write ORDER BY event_time, of WATERMARK FOR event_time",
 				"OVER orders a stream by its time attribute, and by nothing else");
 	if (ov->descending)
-		return error_at(ob, ov->order[0]->at, "leave DESC out", "OVER goes by time, ascending");
+		return error_at(ob, ov->order[0]->at,
+				"leave DESC out; of ROW_NUMBER, WHERE it = 1 in the query around it: the last row",
+				"OVER goes by time, ascending");
 	enum weir_err err = weir_expr_bind(&ob->scope, ob->ts, ov->order[0], ob->m, &e, ob->dg);
 	if (err != WEIR_OK)
 		return err;

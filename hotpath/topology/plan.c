@@ -171,16 +171,20 @@ static bool wants_retractions(const struct weir_planner *p, const struct weir_pl
 static enum weir_err branch_from(struct weir_planner *p, const struct weir_plan_load *ld, enum weir_branch_from from,
 				 uint32_t origin)
 {
-	/* A plain GROUP BY, functions OVER and a stream's side of a join need a value. */
+	/* A plain GROUP BY, functions OVER, a stream's latest rows and its side of a join need a value. */
 	enum weir_state_kind into = ld->to == WEIR_TO_STAGE ? p->stages[ld->target].stage.def.kind : WEIR_STATE_WINDOW;
-	bool valued = from == WEIR_FROM_SCAN &&
-		      (into == WEIR_STATE_TABLE || into == WEIR_STATE_OVER || (into == WEIR_STATE_JOIN && !ld->table));
+	bool valued = from == WEIR_FROM_SCAN && (into == WEIR_STATE_TABLE || into == WEIR_STATE_OVER ||
+						 ((into == WEIR_STATE_JOIN || into == WEIR_STATE_ROWS) && !ld->table));
 	bool join = from == WEIR_FROM_STAGE && p->stages[origin].stage.def.kind == WEIR_STATE_JOIN;
 	bool retracts = wants_retractions(p, ld);
 	/* Beside a stream, taken as it stands. */
 	const struct weir_state_def *def = ld->to == WEIR_TO_STAGE ? &p->stages[ld->target].stage.def : NULL;
 	bool global = from == WEIR_FROM_SCAN && p->scans[origin].scan.is_global && ld->table &&
 		      into == WEIR_STATE_JOIN && !def->versioned && !(def->sides[0].table && def->sides[1].table);
+	/* Rows of a table that is read have a key. One that a stage makes may be of NULL, as a group is: in a join it
+	 * equals nothing. But two of them, one of each side, would stand under one key in a full join. */
+	bool full = into == WEIR_STATE_JOIN && def->sides[0].outer && def->sides[1].outer;
+	bool needs_key = ld->table && (full || (from == WEIR_FROM_SCAN && p->scans[origin].scan.is_table));
 	struct weir_plan_load numbered = *ld;
 	if (retracts && def != NULL && def->foreign != 0) {
 		weir_planner_number(p, origin, &numbered);
@@ -199,6 +203,7 @@ static enum weir_err branch_from(struct weir_planner *p, const struct weir_plan_
 					     .retracts = retracts,
 					     .global = global,
 					     .table = ld->table,
+					     .needs_key = needs_key,
 					     .rekeys = ld->rekeys,
 					     .reject_null_value = valued});
 }
@@ -401,6 +406,16 @@ enum weir_err weir_planner_walk(struct weir_planner *p, const struct weir_node *
 			if (err == WEIR_OK)
 				err = aggregate_columns(p, node, &p->stages[origin].stage, &ld);
 			return err == WEIR_OK ? branch_from(p, &ld, WEIR_FROM_STAGE, origin) : err;
+		case WEIR_NODE_LATEST:
+			/* Versions of a row are all that the stream says of its key. */
+			if (ld.to == WEIR_TO_STAGE && p->stages[ld.target].stage.def.versioned) {
+				weir_planner_latest_inputs(p, node, &ld);
+				continue;
+			}
+			if (wants_retractions(p, &ld))
+				return walk_history(p, node, &ld, depth);
+			err = weir_planner_latest(p, node, &ld, depth + 1, &origin);
+			return err == WEIR_OK ? branch_from(p, &ld, WEIR_FROM_STAGE, origin) : err;
 		case WEIR_NODE_OVER:
 			err = weir_planner_over(p, node, depth + 1, &origin);
 			if (err != WEIR_OK)
@@ -466,7 +481,8 @@ static enum weir_err check_retractions(struct weir_planner *p, const struct weir
 	while (from->kind == WEIR_NODE_FILTER || from->kind == WEIR_NODE_PROJECT)
 		from = from->inputs[0];
 	bool group = from->kind == WEIR_NODE_AGGREGATE && from->table_key != NULL;
-	if ((from->kind != WEIR_NODE_SOURCE && from->kind != WEIR_NODE_JOIN && !group) ||
+	if ((from->kind != WEIR_NODE_SOURCE && from->kind != WEIR_NODE_JOIN && from->kind != WEIR_NODE_LATEST &&
+	     !group) ||
 	    node->window.kind != WEIR_WINDOW_NONE)
 		return weir_diag_set(p->dg, WEIR_E_PLAN,
 				     "not supported yet: state %s aggregates a table that changes by window (EMIT "
@@ -780,9 +796,12 @@ static bool can_expire(const struct weir_plan *pl, const struct weir_plan_stage 
 	const struct weir_state_def *def = &st->def;
 	bool table = def->kind == WEIR_STATE_TABLE || def->kind == WEIR_STATE_ROWS ||
 		     (def->kind == WEIR_STATE_JOIN && !def->within && !def->versioned);
-	for (uint32_t i = 0; i < st->input_count; i++)
+	bool latest = def->kind == WEIR_STATE_ROWS; /* of a stream */
+	for (uint32_t i = 0; i < st->input_count; i++) {
 		table = table && !pl->branches[st->inputs[i]].global;
-	return table && !st->retracts && !def->retracts && !def->numbered && def->foreign == 0;
+		latest = latest && !pl->branches[st->inputs[i]].table;
+	}
+	return table && !st->retracts && !def->retracts && (!def->numbered || latest) && def->foreign == 0;
 }
 
 enum weir_plan_growth weir_plan_growth_of(const struct weir_plan *pl, const struct weir_plan_stage *st)

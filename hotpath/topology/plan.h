@@ -160,6 +160,7 @@ struct weir_plan_branch {
 	bool rekeys;            /* its rows go through an exchange, whatever their key */
 	bool global;            /* into a join, from a global table: its rows come first, its time does not count */
 	bool table;             /* into a table (ROWS, a side of a JOIN): what the filter drops is deleted */
+	bool needs_key;         /* into a table: rows whose key columns are all NULL are refused */
 	const struct weir_expr *time; /* from a JOIN into a stage: event time of the rows; NULL: their own timestamp */
 };
 

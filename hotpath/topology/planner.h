@@ -90,6 +90,13 @@ void weir_planner_number(struct weir_planner *p, uint32_t origin, struct weir_pl
 /* Whether column c of side s of a join is the key k in every branch, so that the key's bytes give it back exactly. */
 bool weir_planner_is_key_column(const struct weir_planner *p, uint32_t stage, uint32_t s, uint32_t c, uint32_t k);
 
+/* plan_latest.c: the stage of a stream's latest rows; ld is rewritten over its columns. */
+enum weir_err weir_planner_latest(struct weir_planner *p, const struct weir_node *node, struct weir_plan_load *ld,
+				  uint32_t depth, uint32_t *out);
+
+/* node's columns in ld become those of its input. */
+void weir_planner_latest_inputs(struct weir_planner *p, const struct weir_node *node, struct weir_plan_load *ld);
+
 /* plan_over.c: the stage of functions OVER. */
 enum weir_err weir_planner_over(struct weir_planner *p, const struct weir_node *node, uint32_t depth, uint32_t *out);
 /* node's columns in ld become those of its stage. */

@@ -131,7 +131,7 @@ static uint32_t exchange_by_topic(struct weir_plan *pl, uint32_t stage, const ui
 {
 	const struct weir_plan_stage *st = &pl->stages[stage];
 	const struct weir_plan_branch *first = &pl->branches[inputs[0]];
-	bool table = first->table, retracts = first->retracts;
+	bool table = first->table, retracts = first->retracts, needs_key = first->needs_key;
 	uint32_t side = first->side;
 	struct weir_table_def *def = make_table(pl, first, st, topic, m);
 	pl->sinks = longer(m, pl->sinks, pl->sink_count, sizeof *pl->sinks);
@@ -161,6 +161,7 @@ static uint32_t exchange_by_topic(struct weir_plan *pl, uint32_t stage, const ui
 							 .exprs = exprs,
 							 .side = side,
 							 .table = table,
+							 .needs_key = needs_key,
 							 .retracts = retracts};
 	for (uint32_t i = 0; i < count; i++) {
 		pl->branches[inputs[i]].to = WEIR_TO_SINK;

@@ -108,6 +108,9 @@ enum job_kind {
 	JOB_ARRAYS,
 	JOB_TABLE_ARRAYS,
 	JOB_GROUPED_GROUPS,
+	JOB_LATEST,
+	JOB_LATEST_GROUPS,
+	JOB_LATEST_AS_OF,
 	JOB_COUNT
 };
 
@@ -141,7 +144,10 @@ static const char *const job_name[] = {"tumble",
 				       "unnest",
 				       "arrays, unnested",
 				       "arrays of a table",
-				       "groups of groups"};
+				       "groups of groups",
+				       "latest",
+				       "latest, grouped",
+				       "latest as of"};
 
 /* Rows of a table in topic "rows": few keys, some deleted, in the time of the input. */
 static void make_rows(const char *dir, const char *topic, uint64_t seed)
@@ -288,11 +294,29 @@ static struct weir_stream *make_arrays(struct weir_topology *tp, enum job_kind k
 	return weir_aggregate(weir_key_by(st, "k"), "t", "k, COUNT(*) AS n, SUM(v) AS v");
 }
 
+/* Latest rows, grouped where values leave a group, and as of a time. */
+static struct weir_stream *make_latest(struct weir_topology *tp, enum job_kind kind, bool direct, const char *in)
+{
+	if (kind == JOB_LATEST_AS_OF) {
+		struct weir_table *tb = weir_latest(weir_key_by(source(tp, "r", direct, in, "in2"), "k"), "latest");
+		struct weir_stream *st =
+			weir_join_table_as_of(source(tp, "l", direct, in, "in"), tb, "j", "k", WEIR_JOIN_LEFT);
+		return weir_select(st, "l.k AS k, l.v AS v, r.v AS w, r.s AS s");
+	}
+	struct weir_stream *st = weir_filter(source(tp, "src", direct, in, "in"), "v % 5 <> 0");
+	struct weir_table *tb = weir_latest(weir_key_by(st, "k"), "latest");
+	if (kind == JOB_LATEST)
+		return weir_select(weir_filter(weir_to_stream(tb), "v > 200"), "k, v, s");
+	st = weir_select(weir_to_stream(tb), "CAST(v % 20 AS STRING) AS k, v, s");
+	return weir_aggregate(weir_key_by(st, "k"), "g", "k, COUNT(*) AS n, SUM(v) AS total, MAX(s) AS s");
+}
+
 static struct weir_topology *make_job(enum job_kind kind, bool direct, const char *in, const char *out)
 {
 	char options[512];
 	struct weir_topology *tp = weir_topology_create();
-	struct weir_stream *st = kind >= JOB_UNNEST       ? make_arrays(tp, kind, direct, in)
+	struct weir_stream *st = kind >= JOB_LATEST       ? make_latest(tp, kind, direct, in)
+				 : kind >= JOB_UNNEST     ? make_arrays(tp, kind, direct, in)
 				 : kind >= JOB_OVER_LAG   ? make_over(tp, kind, direct, in)
 				 : kind >= JOB_TABLE_READ ? make_join(tp, kind, direct, in)
 							  : source(tp, "src", direct, in, "in");

@@ -232,6 +232,9 @@ BUILD(bad_unknown_column, weir_aggregate(weir_key_by(orders(tp), "region"), "s",
 BUILD(bad_nested, weir_aggregate(weir_key_by(orders(tp), "region"), "s", "SUM(COUNT(*))"))
 BUILD(bad_sum, weir_aggregate(weir_key_by(orders(tp), "region"), "s", "SUM(region)"))
 BUILD(bad_star, weir_aggregate(weir_key_by(orders(tp), "region"), "s", "*"))
+BUILD(latest_no_key, weir_to_stream(weir_latest(orders(tp), "s")))
+BUILD(latest_no_time, weir_to_stream(weir_latest(weir_key_by(orders(tp), "region"), "s")))
+BUILD(latest_window, weir_to_stream(weir_latest(weir_tumble(weir_key_by(orders(tp), "region"), 5), "s")))
 BUILD(bad_lost_key, weir_aggregate(weir_select(weir_key_by(orders(tp), "region"), "ts"), "s", "COUNT(*)"))
 
 static void test_errors(void **state)
@@ -264,6 +267,9 @@ static void test_errors(void **state)
 	refuse(bad_nested, "cannot hold another one");
 	refuse(bad_sum, "weir_aggregate:1:1: error: ");
 	refuse(bad_star, "cannot stand beside aggregates");
+	refuse(latest_no_key, "weir_key_by comes before");
+	refuse(latest_no_time, "takes a stream with an event time");
+	refuse(latest_window, "takes no window");
 	refuse(bad_lost_key, "was lost by weir_select");
 }
 

@@ -728,6 +728,64 @@ static void test_using(void **state)
 	}
 }
 
+#define RANKED(over) "(SELECT *, ROW_NUMBER() OVER (" over ") AS rn FROM orders)"
+#define LAST         "PARTITION BY merchant_id ORDER BY event_time DESC"
+
+/* The last row of each key: a table by it. */
+static void test_last_row(void **state)
+{
+	(void)state;
+	static const char *const good[] = {
+		"SELECT order_id, rn FROM " RANKED(LAST) " WHERE rn = 1",
+		"SELECT * FROM " RANKED(LAST) " AS r WHERE 1 >= r.rn AND ok",
+		"SELECT x FROM " RANKED(LAST) " AS r (a, b, c, d, e, f, x) WHERE d AND x < 2",
+		"SELECT * FROM (SELECT ts, ROW_NUMBER() OVER w AS n FROM orders WINDOW w AS (" LAST ")) WHERE n <= 1",
+		"CREATE VIEW v AS SELECT *, ROW_NUMBER() OVER (" LAST
+		") AS rn FROM orders; SELECT * FROM v WHERE rn = 1",
+		"CREATE VIEW v (a, n) AS SELECT ts, ROW_NUMBER() OVER (" LAST
+		") FROM orders; SELECT a FROM v WHERE 2 > n",
+	};
+	static const char *const bad[][2] = {
+		{"WHERE rn = 2", "OVER goes by time, ascending"},
+		{"WHERE rn = 1 OR ok", "OVER goes by time, ascending"},
+		{"WHERE rn >= 1", "OVER goes by time, ascending"},
+		{"WHERE rn <= 3", "not supported yet: more than the last row"},
+	};
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+		struct compiled c;
+		compile(&c, good[i]);
+		expect_ok(&c);
+		const struct weir_node *n = find_node(&c, WEIR_NODE_LATEST, 0);
+		assert_non_null(n);
+		assert_true(n->is_table);
+		assert_int_equal(n->key_count, 1);
+		assert_null(find_node(&c, WEIR_NODE_OVER, 0));
+		done(&c);
+	}
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct compiled c;
+		char text[300];
+		snprintf(text, sizeof text, "SELECT ts FROM " RANKED(LAST) " %s", bad[i][0]);
+		compile(&c, text);
+		assert_int_equal(c.err, WEIR_E_PLAN);
+		assert_non_null(strstr(weir_diag_report(c.dg), bad[i][1]));
+		done(&c);
+	}
+	expect("SELECT ts FROM " RANKED("PARTITION BY ok ORDER BY event_time") " WHERE rn <= 3", NULL);
+	expect("INSERT INTO upserted SELECT merchant_id, ts FROM " RANKED(LAST) " WHERE rn = 1", NULL);
+	expect_error("INSERT INTO upserted SELECT order_id, ts FROM " RANKED(LAST) " WHERE rn = 1", 13,
+		     "column merchant_id is not in it", "the key must hold merchant_id");
+	expect_error("SELECT ts FROM " RANKED("PARTITION BY ok ORDER BY amount DESC") " WHERE rn = 1", 71,
+		     "not supported yet: ROW_NUMBER ordered by anything but time", "ORDER BY the time attribute");
+	expect_error(
+		"SELECT ok FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY ok ORDER BY event_time DESC) AS rn FROM " HOP
+		") WHERE rn = 1",
+		27, "not supported yet: ROW_NUMBER over rows in windows", "take the last row");
+	expect_error("SELECT ok FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY ok ORDER BY n DESC) AS rn FROM "
+		     "(SELECT ok, COUNT(*) AS n FROM orders GROUP BY ok)) WHERE rn = 1",
+		     27, "not supported yet: ROW_NUMBER over a table", "read the stream");
+}
+
 static void test_not_supported_yet(void **state)
 {
 	(void)state;
@@ -1152,6 +1210,7 @@ int main(void)
 		cmocka_unit_test(test_functions_over),
 		cmocka_unit_test(test_distinct),
 		cmocka_unit_test(test_using),
+		cmocka_unit_test(test_last_row),
 		cmocka_unit_test(test_not_supported_yet),
 		cmocka_unit_test(test_create_table),
 		cmocka_unit_test(test_views),

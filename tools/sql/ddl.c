@@ -610,7 +610,7 @@ static enum weir_err check_view(struct weir_sql *sq, struct sql_table *t, uint32
 	sq->tp = weir_topology_create();
 	sq->sink_name = t->name;
 	enum weir_err err = sq->tp == NULL ? weir_diag_set(sq->dg, WEIR_E_NOMEM, "no memory for the topology")
-					   : sql_compile_query(sq, t->query, false, &rel);
+					   : sql_compile_alone(sq, t->query, &rel);
 	if (err == WEIR_OK && t->name_count > 0 && t->name_count != rel.column_count)
 		err = sql_error(sq, at, NULL, "view %s names %u columns, its query has %u", t->name, t->name_count,
 				rel.column_count);

@@ -403,7 +403,8 @@ enum weir_err sql_compile_group(struct weir_sql *sq, const struct sql_query *q, 
 		return sql_error(
 			sq, q->from.at, "use INNER, LEFT or RIGHT JOIN, or FULL JOIN on the keys alone",
 			"not supported yet: an aggregation over a full join of tables on more than equal keys");
-	if (in->node->is_table && from->kind != WEIR_NODE_SOURCE && from->kind != WEIR_NODE_JOIN && !group)
+	if (in->node->is_table && from->kind != WEIR_NODE_SOURCE && from->kind != WEIR_NODE_JOIN &&
+	    from->kind != WEIR_NODE_LATEST && !group)
 		return sql_error(sq, q->from.at, "aggregate in one step, or over final windows of the stream",
 				 "not supported yet: an aggregation over windows that change (EMIT CHANGES)");
 	enum weir_err err = bind_keys(&g, q, seen);

@@ -418,8 +418,8 @@ static enum weir_err check_condition(const struct condition *cd)
 	return WEIR_OK;
 }
 
-/* FOR SYSTEM_TIME AS OF the left side's time attribute. A table that is read has its history; what a GROUP BY makes is
- * taken as it stands at the row's turn. */
+/* FOR SYSTEM_TIME AS OF the left side's time attribute. A table that is read has its history, as have the last rows
+ * (rank.c) of a stream that is read; what a GROUP BY makes is taken as it stands at the row's turn. */
 static enum weir_err take_as_of(struct condition *cd, const struct weir_scope *scope)
 {
 	struct weir_sql *sq = cd->sq;
@@ -443,7 +443,12 @@ static enum weir_err take_as_of(struct condition *cd, const struct weir_scope *s
 				 "FOR SYSTEM_TIME AS OF takes the time attribute of the left side");
 	while (r->kind == WEIR_NODE_FILTER || r->kind == WEIR_NODE_PROJECT)
 		r = r->inputs[0];
-	cd->spec.versioned = r->kind == WEIR_NODE_SOURCE;
+	cd->spec.versioned = weir_node_has_versions(r);
+	if (r->kind == WEIR_NODE_LATEST && !cd->spec.versioned)
+		return sql_error(
+			sq, as_of->at, "write them into a topic and join that, as a table with a PRIMARY KEY",
+			"not supported yet: FOR SYSTEM_TIME AS OF the last rows of a query with a WHERE, or of "
+			"more than one table");
 	cd->spec.time[0] = cd->spec.versioned ? (int32_t)column : -1;
 	return WEIR_OK;
 }

@@ -188,7 +188,7 @@ enum weir_err sql_bind_items(struct weir_sql *sq, const struct sql_query *q, con
 			continue;
 		}
 		const char *qualifier = item->ast->qualifier;
-		if (scope->intercept != NULL)
+		if (sql_has_aggregate(q))
 			err = sql_error(sq, item->ast->at, "name the grouped columns and aggregates",
 					"* cannot stand beside GROUP BY");
 		uint32_t before = (uint32_t)(e.bytes / sizeof x);
@@ -221,9 +221,8 @@ enum weir_err sql_bind_items(struct weir_sql *sq, const struct sql_query *q, con
 
 /* ---- FROM ---- */
 
-/* rel's columns under other names: AS t (a, b), CREATE VIEW v (a, b). */
-static enum weir_err rename_columns(struct weir_sql *sq, struct sql_rel *rel, const char *const *names, uint32_t count,
-				    uint32_t at)
+enum weir_err sql_rename_columns(struct weir_sql *sq, struct sql_rel *rel, const char *const *names, uint32_t count,
+				 uint32_t at)
 {
 	if (count != rel->column_count)
 		return sql_error(sq, at, NULL, "%u names for %u columns", count, rel->column_count);
@@ -239,7 +238,7 @@ static enum weir_err compile_view(struct weir_sql *sq, struct sql_table *t, bool
 	if (!t->compiled[changes]) {
 		enum weir_err err = sql_compile_query(sq, t->query, changes, &t->rel[changes]);
 		if (err == WEIR_OK && t->name_count > 0)
-			err = rename_columns(sq, &t->rel[changes], t->names, t->name_count, at);
+			err = sql_rename_columns(sq, &t->rel[changes], t->names, t->name_count, at);
 		if (err != WEIR_OK)
 			return err;
 		t->compiled[changes] = true;
@@ -372,7 +371,7 @@ enum weir_err sql_compile_from(struct weir_sql *sq, const struct sql_from *f, bo
 			return err;
 	}
 	if (f->name_count > 0) {
-		err = rename_columns(sq, out, f->names, f->name_count, f->at);
+		err = sql_rename_columns(sq, out, f->names, f->name_count, f->at);
 		if (err != WEIR_OK)
 			return err;
 	}
@@ -386,22 +385,36 @@ enum weir_err sql_compile_from(struct weir_sql *sq, const struct sql_from *f, bo
 
 /* ---- SELECT and UNION ALL ---- */
 
-static enum weir_err compile_where(struct weir_sql *sq, const struct sql_query *q, struct sql_rel *rel)
+enum weir_err sql_compile_where(struct weir_sql *sq, const struct weir_ast *where, struct sql_rel *rel)
 {
 	struct weir_scope scope = sql_scope(sq, rel, "WHERE cannot hold an aggregate: use HAVING");
 	const struct weir_expr *e = NULL;
-	enum weir_err err = sql_bind_condition(sq, &scope, q->where, "WHERE", &e);
+	enum weir_err err = sql_bind_condition(sq, &scope, where, "WHERE", &e);
 	if (err == WEIR_OK)
-		err = check_window_use(sq, rel, e, q->where->at);
+		err = check_window_use(sq, rel, e, where->at);
 	if (err == WEIR_OK && rel->window != NULL && rel->window->kind != WEIR_WINDOW_TUMBLE &&
 	    e->op == WEIR_EXPR_COLUMN && is_window_role(rel->node->columns[e->column].role))
-		err = sql_error(sq, q->where->at, NULL, "WHERE must be BOOLEAN");
+		err = sql_error(sq, where->at, NULL, "WHERE must be BOOLEAN");
 	if (err != WEIR_OK)
 		return err;
 	if (e->op == WEIR_EXPR_CONST && !e->is_null && e->value.i64 != 0)
 		return WEIR_OK;
 	rel->node = weir_build_filter(sq->tp, rel->node, e);
-	return sql_check_built(sq, q->where->at);
+	return sql_check_built(sq, where->at);
+}
+
+enum weir_err sql_compile_input(struct weir_sql *sq, const struct sql_query *q, bool changes, struct sql_rel *out)
+{
+	struct weir_ast *where = q->where;
+	bool ranked = false;
+	enum weir_err err = sql_compile_rank(sq, q, out, &where, &ranked);
+	if (err == WEIR_OK && !ranked)
+		err = sql_compile_from(sq, &q->from, changes, out);
+	for (uint32_t i = 0; i < q->join_count && err == WEIR_OK; i++)
+		err = sql_compile_join(sq, &q->joins[i], out);
+	if (err == WEIR_OK && where != NULL)
+		err = sql_compile_where(sq, where, out);
+	return err;
 }
 
 static enum weir_err compile_select(struct weir_sql *sq, const struct sql_query *q, bool changes, struct sql_rel *out)
@@ -409,11 +422,7 @@ static enum weir_err compile_select(struct weir_sql *sq, const struct sql_query 
 	bool grouped = sql_has_aggregate(q);
 	struct sql_rel rel;
 	bool plain = !grouped && q->join_count == 0 && !sql_has_over(q, NULL);
-	enum weir_err err = sql_compile_from(sq, &q->from, changes && plain, &rel);
-	for (uint32_t i = 0; i < q->join_count && err == WEIR_OK; i++)
-		err = sql_compile_join(sq, &q->joins[i], &rel);
-	if (err == WEIR_OK && q->where != NULL)
-		err = compile_where(sq, q, &rel);
+	enum weir_err err = sql_compile_input(sq, q, changes && plain, &rel);
 	if (err != WEIR_OK)
 		return err;
 	if (grouped)

@@ -230,7 +230,7 @@ static enum weir_err describe_view(struct weir_sql *sq, struct sql_table *t)
 		if (sq->tp == NULL)
 			err = weir_diag_set(sq->dg, WEIR_E_NOMEM, "no memory for the topology");
 		else
-			err = sql_compile_query(sq, t->query, false, &rel);
+			err = sql_compile_alone(sq, t->query, &rel);
 	}
 	if (err == WEIR_OK)
 		describe_columns(sq, &rel);

@@ -198,6 +198,14 @@ enum weir_err sql_compile_from(struct weir_sql *sq, const struct sql_from *f, bo
 /* SELECT with GROUP BY or aggregates over in (after WHERE). */
 enum weir_err sql_compile_group(struct weir_sql *sq, const struct sql_query *q, const struct sql_rel *in, bool changes,
 				struct sql_rel *out);
+/* rank.c: the FROM of a query whose WHERE takes the last row of each partition from ROW_NUMBER() OVER (.. ORDER BY time
+ * DESC); *where is what else it says, NULL: nothing. *ranked: it is such a query. */
+enum weir_err sql_compile_rank(struct weir_sql *sq, const struct sql_query *q, struct sql_rel *rel,
+			       struct weir_ast **where, bool *ranked);
+/* A view's query by itself, for its columns: one that a WHERE around it makes a ranking of is taken as if it were
+ * there.
+ */
+enum weir_err sql_compile_alone(struct weir_sql *sq, struct sql_query *q, struct sql_rel *out);
 /* distinct.c: what q gives without its DISTINCT, grouped by all of its columns. */
 enum weir_err sql_compile_distinct(struct weir_sql *sq, const struct sql_query *q, bool changes, struct sql_rel *out);
 /* SELECT with functions OVER over in (after WHERE). */
@@ -205,6 +213,13 @@ enum weir_err sql_compile_over(struct weir_sql *sq, const struct sql_query *q, c
 			       struct sql_rel *out);
 /* Whether the select list has a function OVER; *at (may be NULL) is the place of the first. */
 bool sql_has_over(const struct sql_query *q, uint32_t *at);
+/* rel's columns under other names: AS t (a, b), CREATE VIEW v (a, b). */
+enum weir_err sql_rename_columns(struct weir_sql *sq, struct sql_rel *rel, const char *const *names, uint32_t count,
+				 uint32_t at);
+/* FROM, JOIN and WHERE of a SELECT. */
+enum weir_err sql_compile_input(struct weir_sql *sq, const struct sql_query *q, bool changes, struct sql_rel *out);
+/* A WHERE over rel. */
+enum weir_err sql_compile_where(struct weir_sql *sq, const struct weir_ast *where, struct sql_rel *rel);
 /* The names and types of rel's visible columns. */
 struct weir_scope sql_scope(struct weir_sql *sq, const struct sql_rel *rel, const char *aggregate_error);
 enum weir_err sql_bind(struct weir_sql *sq, const struct weir_scope *scope, const struct weir_ast *ast,

@@ -95,7 +95,7 @@ final class Queries {
 		Query q = new Query();
 		long unit = pick(rnd, List.of(1L, 1L, 10L, 1000L));
 		String kind = pick(rnd, List.of("TUMBLE", "HOP", "HOP", "CUMULATE", "CUMULATE", "SESSION", "SESSION", "GROUP", "JOIN", "LEFT JOIN", "FULL OUTER JOIN", "RIGHT JOIN", "WINDOW JOIN", "WINDOW LEFT JOIN",
-			"WINDOW RIGHT JOIN", "WINDOW FULL OUTER JOIN", "OVER", "OVER", "GROUPED GROUPS", "ARRAYS", "DISTINCT", "DISTINCT"));
+			"WINDOW RIGHT JOIN", "WINDOW FULL OUTER JOIN", "OVER", "OVER", "GROUPED GROUPS", "ARRAYS", "DISTINCT", "DISTINCT", "LAST ROW", "LAST ROW", "LAST ROW AS OF"));
 		if (rnd.nextInt(3) == 0) {
 			q.name = kind = pick(rnd, Tables.KINDS);
 			Tables.make(rnd, q, kind, unit);
@@ -112,6 +112,10 @@ final class Queries {
 		}
 		if (kind.equals("OVER")) {
 			over(rnd, q, unit);
+			return q;
+		}
+		if (kind.startsWith("LAST ROW")) {
+			last(rnd, q, kind.endsWith("AS OF"), unit);
 			return q;
 		}
 		if (kind.equals("DISTINCT")) {
@@ -226,6 +230,37 @@ final class Queries {
 		if (lag)
 			for (Object[] r : q.inputs.get(0))
 				r[7] = (Long) r[7] + (Integer) r[0];
+	}
+
+	/** The last, and the first, row of each key by event time; and the last one as of a time. Nothing is late. */
+	private static void last(Random rnd, Query q, boolean asOf, long unit) {
+		long disorder = rnd.nextInt(3) == 0 ? 0 : rnd.nextInt(8);
+		String key = pick(rnd, List.of("g", "h", "s"));
+		q.delay = unit * (disorder * 6 + 1);
+		String rows = "(SELECT *, ROW_NUMBER() OVER (PARTITION BY %s ORDER BY et%s) AS rn FROM %s)";
+		if (asOf) {
+			q.view = "SELECT id, g, h, v, s, et FROM " + String.format(rows, key, " DESC", "%2$s") + " WHERE rn = 1";
+			q.flink = "SELECT a.id AS c0, a.v AS c1, b.id AS c2, " + pick(rnd, List.of("b.v", "a.v + b.v", "b.s")) + " AS c3\n  FROM %1$s a " + pick(rnd, List.of("JOIN", "LEFT JOIN"))
+				+ " %4$s FOR SYSTEM_TIME AS OF a.et AS b ON a." + key + " = b." + key + " WHERE a." + key + " IS NOT NULL";
+			for (int i = 0; i < 2; i++) {
+				q.inputs.add(input(rnd, unit, disorder, 1 + rnd.nextInt(40)));
+				long ahead = (Long) q.inputs.get(i).get(0)[7] - 1767225600000L;
+				for (Object[] r : q.inputs.get(i))
+					r[7] = (Long) r[7] - ahead;
+			}
+			return;
+		}
+		boolean first = rnd.nextInt(4) == 0, grouped = !first && rnd.nextInt(3) == 0;
+		String where = rnd.nextInt(3) == 0 ? " WHERE " + pick(rnd, WHERES).replace("%", "%%") : "";
+		String from = String.format(rows, key, first ? "" : " DESC", "%1$s" + where), limit = pick(rnd, List.of(" WHERE rn = 1", " WHERE rn <= 1", " WHERE rn < 2", " WHERE 1 = rn"));
+		q.table = !first;
+		q.keys = 1;
+		if (grouped)
+			q.flink = "SELECT k AS c0, COUNT(*) AS c1, SUM(v) AS c2, MIN(s) AS c3\n  FROM (SELECT " + (key.equals("h") ? "g" : "h") + " AS k, v, s FROM " + from + limit + ") GROUP BY k";
+		else
+			q.flink = "SELECT " + key + " AS c0, id AS c1, v AS c2, " + pick(rnd, List.of("s", "d", "rn", "v + h")) + " AS c3\n  FROM " + from + limit
+				+ (rnd.nextInt(3) == 0 ? " AND " + pick(rnd, List.of("v > 0", "s <> 'b'", "(h = 1 OR v < 3)")) : "");
+		q.inputs.add(input(rnd, unit, disorder, 1 + rnd.nextInt(50)));
 	}
 
 	/** Rows that are equal are one: of a stream, of several, of windows, of groups that change. */

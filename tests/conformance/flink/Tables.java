@@ -52,8 +52,8 @@ final class Tables {
 		switch (kind) {
 		case "TABLES USING" -> {
 			join = pick(rnd, List.of("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"));
-			q.flink = rnd.nextBoolean() ? "SELECT id AS c0, a.v AS c1, b.id AS c2, b.s AS c3\n  FROM %1$s a " + join + " %2$s b USING (id)"
-				: "SELECT id AS c0, v AS c1, h0 AS c2, s0 AS c3\n  FROM (SELECT * FROM (SELECT id, v FROM %1$s) a " + join + " (SELECT id, h AS h0, s AS s0 FROM %2$s) b USING (id))";
+			/* In Flink the name alone is ambiguous. */
+			q.flink = "SELECT id AS c0, v AS c1, h0 AS c2, s0 AS c3\n  FROM (SELECT * FROM (SELECT id, v FROM %1$s) a " + join + " (SELECT id, h AS h0, s AS s0 FROM %2$s) b USING (id))";
 		}
 		case "TABLES" -> q.flink = "SELECT a.id AS c0, a.v AS c1, " + value + " AS c2\n  FROM %1$s a " + join + " %2$s b ON a.id = b.id" + on + where;
 		case "TABLES FULL" -> {
