@@ -64,7 +64,7 @@ static const struct conf_def defs[] = {
 	{"exchange", CONF_WORD, "auto", "auto|local|topic", 0, 0, AT(exchange), "auto, local, topic",
 	 "How re-keyed records reach their slot: inside the process or over a topic."},
 	{"commit.interval.records", CONF_I64, "1000000", NULL, 0, INT64_MAX, AT(commit_records), "0..",
-	 "Records between commits on recorded topics; 0: only at the end."},
+	 "Records between commits on recorded topics, which fall on order points; 0: only at the end."},
 	{"commit.interval.ms", CONF_MILLIS, "1000", NULL, 1, MS_MAX, AT(commit_ms), "a duration from 1ms",
 	 "Time between commits of live input. 100 under exactly_once unless set."},
 	{"emit.interval.ms", CONF_MILLIS, "100", NULL, 1, MS_MAX, AT(emit_ms), "a duration from 1ms",
@@ -1083,6 +1083,18 @@ enum weir_err weir_conf_settings(const struct weir_conf *cf, struct weir_setting
 			out->memory_max = MEMORY_LEAST;
 	}
 	return WEIR_OK;
+}
+
+bool weir_settings_commits_late(const struct weir_settings *st, struct weir_buf *out)
+{
+	if (st->commit_records == 0 || st->commit_records >= st->order_point_records)
+		return false;
+	weir_buf_printf(
+		out,
+		"commit.interval.records = %lld has the effect of %lld: commits fall on order points, which come "
+		"every order.point.records = %lld records, or sooner by their bytes",
+		(long long)st->commit_records, (long long)st->order_point_records, (long long)st->order_point_records);
+	return true;
 }
 
 enum weir_err weir_settings_for_source(const struct weir_settings *st, const struct weir_table_options *o,

@@ -72,6 +72,8 @@ struct weir_source_settings {
 WEIR_MUST_CHECK enum weir_err weir_settings_for_source(const struct weir_settings *st,
 						       const struct weir_table_options *o, const char *table,
 						       struct weir_source_settings *out, struct weir_diag **dg);
+/* Appends why recorded input is committed less often than commit.interval.records says; false: it is not. */
+bool weir_settings_commits_late(const struct weir_settings *st, struct weir_buf *out);
 /* All that was set, without the warnings. The caller's. */
 struct weir_conf *weir_conf_copy(const struct weir_conf *cf);
 /* Settings that were accepted without effect ("table.exec.mini-batch.enabled has no effect"), for the log at start. */

@@ -951,6 +951,15 @@ static void say_growing(const struct weir_core *co)
 	weir_buf_fini(&always);
 }
 
+/* A setting that does less than it says. */
+static void say_commits(const struct weir_core *co)
+{
+	struct weir_buf text = {0};
+	if (!co->live && co->log && weir_settings_commits_late(&co->settings, &text))
+		weir_core_log(co, 4, "%.*s", (int)text.bytes, (const char *)text.data);
+	weir_buf_fini(&text);
+}
+
 enum weir_err weir_engine_run(struct weir_engine *en, struct weir_diag **diag)
 {
 	struct weir_diag *dg = NULL;
@@ -975,6 +984,8 @@ enum weir_err weir_engine_run(struct weir_engine *en, struct weir_diag **diag)
 	}
 	if (err == WEIR_OK && !co->input)
 		say_resumed(co);
+	if (err == WEIR_OK)
+		say_commits(co);
 	if (err == WEIR_OK && co->endless)
 		say_growing(co);
 	if (err == WEIR_OK)

@@ -175,6 +175,14 @@ expect "validate: a sink where no folder can be" 1 'cannot write to .*afile/x: .
 expect "validate: sinks in two folders" 1 'sink other: it lies in .*elsewhere, others in .*: say which keeps the state, -X state.home=' \
 	"$weir" validate "$scratch/two_homes.sql" "${defines[@]}"
 expect "validate: unless one is named" 0 'ok' "$weir" validate "$scratch/two_homes.sql" "${defines[@]}" -X "state.home=$out"
+rarely='commit.interval.records = 1000 has the effect of 65536: commits fall on order points'
+expect "validate says that commits fall on order points" 0 "$rarely" "$weir" validate "$sql" "${defines[@]}" -X commit.interval.records=1000
+expect "and so does run" 0 "$rarely" "$weir" run "$sql" --define "in=$in" --define "out=$scratch/rarely" -X commit.interval.records=1000
+said=$("$weir" validate "$sql" "${defines[@]}" -X commit.interval.records=1000 -X order.point.records=1000 2>&1)
+case $said in
+*'has the effect'*) not_ok "validate: a commit at each order point is no trouble: $said" ;;
+*) ok "validate: a commit at each order point is no trouble" ;;
+esac
 expect "validate --no-environment" 0 'ok' "$weir" validate --no-environment "$sql" --define "in=$scratch/none" --define "out=$out"
 if [ -e "$out" ]; then not_ok "explain or validate wrote $out"; else ok "explain and validate wrote nothing"; fi
 
@@ -206,7 +214,12 @@ cp -r "$in" "$scratch/shorter"
 truncate -s 5000 "$scratch/shorter/order.placed-1/00000000000000000000.log"
 expect "a topic cut off" 1 'order.placed-1 ends at offset [0-9]+ and cannot be gone on with' "$weir" run "$sql" --define "in=$scratch/shorter" --define "out=$scratch/out3"
 rm -r "$scratch/shorter/order.placed-1"
-expect "a partition that has gone" 1 'order.placed-1 ends at offset 0 ' "$weir" run "$sql" --define "in=$scratch/shorter" --define "out=$scratch/out3"
+expect "a partition that has gone" 78 'there is no folder .*shorter/order.placed-1: that partition.s records are missing' \
+	"$weir" run "$sql" --define "in=$scratch/shorter" --define "out=$scratch/out3"
+expect "validate says so, too" 1 'there is no folder .*shorter/order.placed-1' \
+	"$weir" validate "$sql" --define "in=$scratch/shorter" --define "out=$scratch/out3"
+mkdir "$scratch/shorter/order.placed-1"
+expect "its records have gone" 1 'order.placed-1 ends at offset 0 ' "$weir" run "$sql" --define "in=$scratch/shorter" --define "out=$scratch/out3"
 expect "an offset beyond the end is the end" 0 '^0$' sh -c "'$weir' dump '$in' order.placed -o 1000000 | wc -l"
 
 # ---- a query or its input that changed between two runs ----

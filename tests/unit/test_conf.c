@@ -186,6 +186,33 @@ static void test_flink_settings_warn(void **state)
 }
 
 /* A copy holds what was set, and lives on by itself. */
+static void test_commits_fall_on_order_points(void **state)
+{
+	static const struct {
+		const char *commit, *point, *said;
+	} cases[] = {{"1000000", "65536", NULL},
+		     {"0", "65536", NULL}, /* only at the end */
+		     {"65536", "65536", NULL},
+		     {"65535", "65536", "commit.interval.records = 65535 has the effect of 65536:"},
+		     {"1", "1", NULL},
+		     {"9", "10", "commit.interval.records = 9 has the effect of 10:"}};
+	(void)state;
+	for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
+		struct weir_conf *cf = weir_conf_create();
+		struct weir_settings s;
+		struct weir_diag *dg = NULL;
+		struct weir_buf text = {0};
+		set(cf, "commit.interval.records", cases[i].commit);
+		set(cf, "order.point.records", cases[i].point);
+		assert_int_equal(weir_conf_settings(cf, &s, &dg), WEIR_OK);
+		assert_int_equal(weir_settings_commits_late(&s, &text), cases[i].said != NULL);
+		if (cases[i].said)
+			assert_memory_equal(text.data, cases[i].said, strlen(cases[i].said));
+		weir_buf_fini(&text);
+		weir_conf_destroy(cf);
+	}
+}
+
 static void test_copy(void **state)
 {
 	(void)state;
@@ -448,6 +475,7 @@ int main(void)
 		cmocka_unit_test(test_values_and_aliases),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_flink_settings_warn),
+		cmocka_unit_test(test_commits_fall_on_order_points),
 		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_origins),
 		cmocka_unit_test(test_files),

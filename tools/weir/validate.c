@@ -1,6 +1,7 @@
 /* validate.c: `weir validate FILE.sql`: does it parse, type and plan, are the folders and topics it reads there, and
  * can those it writes be made. Nothing is run or written. Main thread. */
 #include "tools/weir/job.h"
+#include "io/conf.h"
 #include "io/recorded/recorded.h"
 
 #include <jansson.h>
@@ -119,7 +120,30 @@ static int find_source(struct weir_job *jb, const json_t *scan)
 	return 0;
 }
 
-static int find_all(struct weir_job *jb, const char *plan)
+/* What settings do less than they say; a scan of the plan's JSON on brokers commits by time. */
+static void warn_settings(struct weir_job *jb, const json_t *scans)
+{
+	struct weir_settings st;
+	struct weir_diag *dg = NULL;
+	struct weir_buf text = {0};
+	size_t i;
+	json_t *scan;
+	bool live = false;
+	json_array_foreach(scans, i, scan)
+	{
+		const char *connector = json_string_value(json_object_get(scan, "connector"));
+		live |= connector != NULL && strstr(connector, "kafka") != NULL &&
+			folder_of(jb, connector, NULL) == NULL;
+	}
+	for (uint32_t w = 0; w < weir_conf_warning_count(jb->cf); w++)
+		weir_talk("%s", weir_conf_warning(jb->cf, w));
+	if (weir_conf_settings(jb->cf, &st, &dg) == WEIR_OK && !live && weir_settings_commits_late(&st, &text))
+		weir_talk("%.*s", (int)text.bytes, (const char *)text.data);
+	weir_diag_destroy(dg);
+	weir_buf_fini(&text);
+}
+
+static int find_all(struct weir_job *jb, const char *plan, bool environment)
 {
 	json_error_t error;
 	json_t *root = json_loads(plan, 0, &error);
@@ -127,8 +151,11 @@ static int find_all(struct weir_job *jb, const char *plan)
 	json_t *item;
 	const char *first = NULL;
 	int findings = 0;
-	json_array_foreach(json_object_get(root, "scans"), i, item) findings += find_source(jb, item);
-	json_array_foreach(json_object_get(root, "sinks"), i, item) findings += find_sink(jb, item, &first);
+	warn_settings(jb, json_object_get(root, "scans"));
+	if (environment) {
+		json_array_foreach(json_object_get(root, "scans"), i, item) findings += find_source(jb, item);
+		json_array_foreach(json_object_get(root, "sinks"), i, item) findings += find_sink(jb, item, &first);
+	}
 	json_decref(root);
 	return findings;
 }
@@ -157,7 +184,7 @@ static int validate_run(const struct weir_verb *vb, int argc, char **argv)
 	if (code < 0)
 		code = weir_job_plan(&jb, WEIR_DESCRIBE_JSON, &text);
 	if (code < 0) {
-		int findings = environment ? find_all(&jb, text) : 0;
+		int findings = find_all(&jb, text, environment);
 		if (findings == 0)
 			weir_talk("%s: ok", jb.file);
 		code = findings == 0 ? WEIR_EXIT_OK : WEIR_EXIT_FAILED;
