@@ -539,7 +539,7 @@ static void add_column(struct datagen *d, const struct weir_table_column *c)
 	d->count++;
 }
 
-enum weir_err weir_datagen_open(struct weir_stream_log **out, const struct weir_datagen_spec *spec,
+enum weir_err weir_datagen_open(struct weir_stream_log **out, const struct weir_datagen_spec *spec, bool *live,
 				struct weir_diag **dg)
 {
 	const struct weir_table_def *t = spec->table;
@@ -570,6 +570,8 @@ enum weir_err weir_datagen_open(struct weir_stream_log **out, const struct weir_
 	d->paced = rate > 0 || (rate < 0 && !bounded);
 	d->rate = rate > 0 ? rate : RATE_DEFAULT;
 	d->base_ms = spec->base_ms != 0 ? spec->base_ms : bounded ? BASE_DEFAULT : wall_ms();
+	if (live != NULL)
+		*live = !bounded;
 	*out = &d->log;
 	return WEIR_OK;
 }

@@ -12,8 +12,9 @@ struct weir_datagen_spec {
 	int64_t base_ms;                    /* timestamp of row 0; 0: 2026-01-01 for bounded tables, else now */
 	int64_t (*clock_ms)(void);          /* for rows-per-second; NULL: the monotonic clock */
 };
-/* Options of the table, checked against its columns:
- *   number-of-rows           bounded; else rows come for ever
+/* live, which may be NULL: rows come for ever.
+ * Options of the table, checked against its columns:
+ *   number-of-rows           bounded; else rows come for ever, but where a sequence ends
  *   rows-per-second          0: as fast as they are read. Not given: 10,000 for unbounded tables, 0 for bounded ones.
  *                            Timestamps move at this rate (10,000 where it is 0)
  *   seed                     0
@@ -23,6 +24,6 @@ struct weir_datagen_spec {
  *   fields.<c>.max-past      TIMESTAMP: up to so long before the record's timestamp, which it is else
  *   fields.<c>.null-rate     0 to 1 */
 WEIR_MUST_CHECK enum weir_err weir_datagen_open(struct weir_stream_log **out, const struct weir_datagen_spec *spec,
-						struct weir_diag **dg);
+						bool *live, struct weir_diag **dg);
 
 #endif

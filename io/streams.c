@@ -340,8 +340,7 @@ enum weir_err weir_source_open(struct weir_stream_log **out, const struct weir_c
 		return weir_diag_set(dg, WEIR_E_CONF, "source %s lies on brokers", def->name); /* not opened here */
 	}
 	case WEIR_CONNECTOR_DATAGEN:
-		*live = def->options.datagen_rows < 0;
-		return weir_datagen_open(out, &(struct weir_datagen_spec){.table = def}, dg);
+		return weir_datagen_open(out, &(struct weir_datagen_spec){.table = def}, live, dg);
 	case WEIR_CONNECTOR_FILESYSTEM:
 		return weir_filesystem_open(
 			out,

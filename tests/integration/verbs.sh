@@ -259,6 +259,13 @@ expect "dump of it" 78 'there is a partition 999999999' "$weir" dump "$scratch/w
 expect "a batch beyond its bound" 78 'hint: it is 1024 bytes now' "$weir" run "$sql" --define "in=$in" --define "out=$scratch/out5" -X batch.bytes.max=1KiB
 expect "an exchange of another build" 78 'exchange = topic' "${again[@]}" "in=$in" -X exchange=topic
 
+# ---- a sequence is an end ----
+cat >"$scratch/sequence.sql" <<'SQL'
+CREATE TABLE g (a INT) WITH ('connector' = 'datagen', 'fields.a.kind' = 'sequence', 'fields.a.start' = '5', 'fields.a.end' = '7');
+SELECT a FROM g;
+SQL
+expect "datagen ends with its sequence" 0 '^.*: 3 records in ' timeout 120 "$weir" run "$scratch/sequence.sql"
+
 # ---- weir test ----
 cp tools/examples/revenue.sql tools/examples/revenue_test.json "$scratch"
 expect "test" 0 '^5 passed, 0 failed$' "$weir" test "$scratch/revenue.sql"
@@ -270,6 +277,14 @@ same "JUnit" "$(grep -c '<testcase' "$scratch/junit.xml") $(grep -c '<failure' "
 "$weir" test --update "$scratch/revenue.sql" >/dev/null 2>&1
 expect "--update makes it right" 0 '^5 passed, 0 failed$' "$weir" test "$scratch/revenue.sql"
 same "and only that" "$(grep -c 1025.26 "$scratch/revenue_test.json")" 1
+cp tools/examples/split.sql "$scratch"
+cat >"$scratch/split_test.json" <<'JSON'
+{"tests": [{"inputs": [{"topic": "order.placed.eu", "key": "o", "timestamp": 1,
+  "value": {"order_id": "o", "merchant_id": "m", "amount": 150.00, "currency": "EUR", "ts": 1}}], "outputs": []}]}
+JSON
+expect "where nothing is expected nothing may come" 1 '^    \+ order.big' "$weir" test "$scratch/split.sql"
+expect "and --update writes it" 0 '1 passed' "$weir" test --update "$scratch/split.sql"
+same "into the file" "$(grep -c '"topic": "order.big"' "$scratch/split_test.json")" 1
 expect "nothing to run" 2 'nothing to run' "$weir" test
 expect "no test file" 78 'select_test.json' "$weir" test "$select"
 edit 's/amount > /amuont > /'

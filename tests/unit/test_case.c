@@ -107,6 +107,32 @@ static void test_topics(void **state)
 	weir_mem_fini(&mem);
 }
 
+/* Where no test expects a record, none may come, in whichever topic; unless no test says anything of outputs. */
+static void test_nothing_expected(void **state)
+{
+	(void)state;
+	static const struct weir_shape shapes[] = {{.topics = "in"},
+						   {.topics = "t", .is_sink = true},
+						   {.topics = "t", .is_sink = true},
+						   {.topics = "u", .is_sink = true}};
+	struct weir_mem mem = {0};
+	struct weir_suite su;
+	struct weir_case_result u = result("u", NULL, NULL, 0);
+	load(&su, &mem, "{\"tests\":[{\"inputs\":[]},{\"outputs\":[]}]}");
+	su.shape = shapes;
+	su.shape_count = WEIR_COUNT_OF(shapes);
+	weir_suite_watch(&su, &mem);
+	assert_int_equal(su.topic_count, 2);
+	assert_int_equal(differences(&su, &mem, (struct weir_case_result[]){u}, 1), 1);
+	load(&su, &mem, "{\"tests\":[{\"inputs\":[],\"late\":1}]}");
+	su.shape = shapes;
+	su.shape_count = WEIR_COUNT_OF(shapes);
+	weir_suite_watch(&su, &mem);
+	assert_int_equal(su.topic_count, 0);
+	assert_int_equal(differences(&su, &mem, (struct weir_case_result[]){u}, 1), 0);
+	weir_mem_fini(&mem);
+}
+
 static void test_bytes(void **state)
 {
 	(void)state;
@@ -210,9 +236,13 @@ static void test_refused_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),         cmocka_unit_test(test_missing_wrong_and_too_much),
-		cmocka_unit_test(test_topics),        cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_refused_files), cmocka_unit_test(test_ksqldb_windows_and_headers),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_missing_wrong_and_too_much),
+		cmocka_unit_test(test_topics),
+		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_nothing_expected),
+		cmocka_unit_test(test_refused_files),
+		cmocka_unit_test(test_ksqldb_windows_and_headers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

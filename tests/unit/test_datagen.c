@@ -34,6 +34,7 @@ struct fixture {
 	struct weir_stream_log *log;
 	struct weir_diag *dg;
 	enum weir_err err;
+	bool live;
 	struct weir_decoder *decoder;
 	struct weir_field fields[PHYSICAL];
 	struct weir_col cols[PHYSICAL];
@@ -52,7 +53,7 @@ static void open_log(struct fixture *fx, const char *options)
 	fx->def = (struct weir_table_def){.name = "gen", .columns = columns, .column_count = COLUMNS, .rowtime = -1};
 	assert_int_equal(weir_table_options_parse(&fx->def.options, given, count, &fx->m, NULL, NULL), WEIR_OK);
 	struct weir_datagen_spec spec = {.table = &fx->def, .base_ms = 1000000, .clock_ms = fake_clock};
-	fx->err = weir_datagen_open(&fx->log, &spec, &fx->dg);
+	fx->err = weir_datagen_open(&fx->log, &spec, &fx->live, &fx->dg);
 	for (uint32_t i = 0; i < PHYSICAL; i++) {
 		fx->fields[i] = (struct weir_field){.name = columns[i].name, .type = columns[i].type, .ordinal = i};
 		weir_col_init(&fx->cols[i], weir_type_phys(&columns[i].type));
@@ -169,6 +170,7 @@ static void test_bounds_and_pace(void **state)
 	struct fixture fx;
 	int64_t ts;
 	open_log(&fx, "fields.id.kind=sequence fields.id.start=1 fields.id.end=3"); /* a sequence bounds the table */
+	assert_false(fx.live);
 	struct weir_unit *u = take(&fx);
 	assert_int_equal(u->count, 3);
 	fx.log->ops->release(fx.log, u);
@@ -179,6 +181,7 @@ static void test_bounds_and_pace(void **state)
 	close_log(&fx);
 	clock_now = 77;
 	open_log(&fx, "rows-per-second=10");
+	assert_true(fx.live);
 	u = take(&fx);
 	assert_int_equal(u->count, 1);
 	fx.log->ops->release(fx.log, u);

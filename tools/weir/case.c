@@ -1,9 +1,11 @@
 /* case.c: tests from JSON, and the comparison of what came out with what was expected. Main thread.
  *
  * A key or value in a test file is compared by meaning where both sides are JSON and by bytes where they are not.
- * Order: per_key  records with the same topic and key come in the order written; keys may interleave strict   so do all
- * records of a topic any      as many of each, in any order In ksqlDB's form order is strict within a topic, a topic
- * without expected records is not looked at, member names match in upper case, and a null member may be missing. */
+ * Order: per_key: records with the same topic and key come in the order written, keys may interleave; strict: so do all
+ * records of a topic; any: as many of each, in any order. Topics that no test of the file expects records in are not
+ * looked at, unless the file expects none at all: then nothing may come. In ksqlDB's form order is strict within a
+ * topic, a topic without expected records is not looked at, member names match in upper case, and a null member may be
+ * missing. */
 #include "tools/weir/case.h"
 #include "hotpath/core/utf8.h"
 #include "hotpath/format/base64.h"
@@ -98,9 +100,10 @@ static enum weir_err load_case(struct weir_case *tc, struct weir_mem *mem, const
 	tc->order = *word == 's' ? WEIR_ORDER_STRICT : *word == 'a' ? WEIR_ORDER_ANY : WEIR_ORDER_PER_KEY;
 	enum weir_err err =
 		load_records(&tc->input, &tc->input_count, mem, file, weir_node_get(nd, "inputs"), "inputs", dg);
+	const struct weir_node *outputs = weir_node_get(nd, "outputs");
+	tc->has_outputs = outputs != NULL;
 	if (err == WEIR_OK)
-		err = load_records(&tc->output, &tc->output_count, mem, file, weir_node_get(nd, "outputs"), "outputs",
-				   dg);
+		err = load_records(&tc->output, &tc->output_count, mem, file, outputs, "outputs", dg);
 	return err;
 }
 
@@ -120,6 +123,23 @@ static void collect_topics(struct weir_suite *su, struct weir_mem *mem)
 			if (!known)
 				su->topic[su->topic_count++] = topic;
 		}
+}
+
+void weir_suite_watch(struct weir_suite *su, struct weir_mem *mem)
+{
+	bool says = false;
+	for (uint32_t i = 0; i < su->count; i++)
+		says |= su->test[i].has_outputs;
+	if (su->topic_count != 0 || !says)
+		return;
+	su->topic = weir_mem_take(mem, su->shape_count * sizeof *su->topic + 1);
+	for (uint32_t i = 0; i < su->shape_count; i++) {
+		bool known = !su->shape[i].is_sink;
+		for (uint32_t t = 0; t < su->topic_count; t++)
+			known = known || strcmp(su->topic[t], su->shape[i].topics) == 0;
+		if (!known)
+			su->topic[su->topic_count++] = su->shape[i].topics;
+	}
 }
 
 enum weir_err weir_suite_load(struct weir_suite *su, struct weir_mem *mem, const char *file,

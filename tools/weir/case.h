@@ -29,6 +29,7 @@ struct weir_case {
 	bool has_advance;
 	int64_t late;     /* -1: not compared */
 	int64_t rejected; /* -1: not compared */
+	bool has_outputs; /* "outputs" is there, though maybe empty */
 	bool ksql;        /* the three-file form */
 };
 /* All tests of one pair of files. */
@@ -36,7 +37,8 @@ struct weir_suite {
 	const char *file;
 	struct weir_case *test;
 	uint32_t count;
-	const char **topic; /* every topic that some test expects records in */
+	const char **
+		topic; /* every topic that some test expects records in; where none expects any, all that are written */
 	uint32_t topic_count;
 	const struct weir_shape *shape; /* of the tables' topics, once the statements are compiled */
 	uint32_t shape_count;
@@ -49,6 +51,8 @@ WEIR_MUST_CHECK enum weir_err weir_suite_load(struct weir_suite *su, struct weir
 WEIR_MUST_CHECK enum weir_err weir_suite_load_ksql(struct weir_suite *su, struct weir_mem *mem, const char *file,
 						   const struct weir_node *inputs, const struct weir_node *outputs,
 						   struct weir_diag **dg);
+/* Once su->shape is known: where tests say what comes out, and none that anything does, every topic is watched. */
+void weir_suite_watch(struct weir_suite *su, struct weir_mem *mem);
 /* The bytes that stand for a key or value in the log: a string is its characters, anything else its JSON text without
  * space between tokens; null and absent: a Kafka null. */
 struct weir_slice weir_case_bytes(struct weir_mem *mem, const struct weir_node *nd);

@@ -31,7 +31,7 @@ static bool is_primitive(const struct weir_format_options *f, const struct weir_
 static void take_table(const struct weir_table_def *def, struct weir_shape *sh)
 {
 	uint32_t keys = 0, values = 0;
-	sh->topics = def->options.topic != NULL ? def->options.topic : "";
+	sh->topics = def->options.topic != NULL ? def->options.topic : def->name; /* as the driver has it */
 	sh->key_format = def->options.key_format;
 	sh->value_format = def->options.value_format;
 	for (uint32_t i = 0; i < def->column_count; i++) {

@@ -174,6 +174,7 @@ static int run_case(struct test_run *tr, const char *file, struct weir_suite *su
 		struct weir_shape *shapes;
 		weir_shapes_of(tp, mem, &shapes, &su->shape_count);
 		su->shape = shapes;
+		weir_suite_watch(su, mem);
 		err = weir_driver_create(&dr, tp, jb.cf, &dg);
 		jb.cf = NULL;
 	}
