@@ -68,7 +68,7 @@ static const struct conf_def defs[] = {
 	{"commit.interval.ms", CONF_MILLIS, "1000", NULL, 1, MS_MAX, AT(commit_ms), "a duration from 1ms",
 	 "Time between commits of live input. 100 under exactly_once unless set."},
 	{"emit.interval.ms", CONF_MILLIS, "100", NULL, 1, MS_MAX, AT(emit_ms), "a duration from 1ms",
-	 "Time between order points of live input: results wait at most this long."},
+	 "Live input: how often coalesced EMIT CHANGES leave; other results wait at most this long."},
 	{"idle.timeout.ms", CONF_MILLIS, "30000", NULL, 0, MS_MAX, AT(idle_ms), "a duration, 0: never",
 	 "A live partition without data for this long no longer holds task time back."},
 	{"join.wait.ms", CONF_MILLIS, "5000", NULL, 0, MS_MAX, AT(join_wait_ms), "a duration, 0: not at all",
@@ -87,7 +87,7 @@ static const struct conf_def defs[] = {
 	{"end.of.input", CONF_FLAG, "close", "close|keep", 0, 0, AT(end_of_input_keep), "close, keep",
 	 "What the end of bounded input does with open windows. A source's WITH may override it."},
 	{"emit.coalesce", CONF_BOOL, "true", NULL, 0, 0, AT(emit_coalesce), "true, false",
-	 "EMIT CHANGES: the last value at each order point (true) or every update (false)."},
+	 "EMIT CHANGES: the last value at each order point (live: in each emit interval), or every update (false)."},
 	{"aggregate.elements.max", CONF_U32, "10000", NULL, 1, 10000000, AT(aggregate_elements_max), "1..10000000",
 	 "Values of a group that ARRAY_AGG, and over a table MIN, MAX and the like, keep; with more the result is "
 	 "NULL."},

@@ -567,6 +567,7 @@ static enum weir_err build_feed(struct weir_core *co, int64_t (*now_us)(void), s
 				    .emit_ms = st->emit_ms,
 				    .idle_ms = st->idle_ms,
 				    .join_ms = st->join_wait_ms,
+				    .coalesce = st->emit_coalesce,
 				    .idle_wall = st->idle_advance_wall,
 				    .live = co->live,
 				    .endless = co->endless,

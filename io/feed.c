@@ -8,8 +8,10 @@ enum {
 	FEED_BATCH_BYTES_MAX = 1 << 20, /* a batch of large records is cut here; fixed: it decides output bytes */
 	FEED_LOOK_MS = 250,
 	FEED_JOIN_LOOK_MS = 10,
-	FEED_LIVE_DIRTY_MAX = 8 << 20, /* live: what an epoch may have to write, and what uncommitted ones may hold */
-	FEED_STATE_MARGIN = 24 << 20   /* what state may still grow by until the next order point */
+	FEED_LIVE_DIRTY_MAX = 8 << 20, /* live: what an epoch may have to write, and what uncommitted ones may hold; */
+	FEED_SMALL_STATE = 24 << 20,   /* but state that is no larger than this, and hardly grows, may all be in one */
+	FEED_STATE_MARGIN = 24 << 20,  /* what state may still grow by until the next order point */
+	FEED_QUIET_MAX = 64            /* order points in a row at which changes may wait: what they hold is bounded */
 };
 
 /* A unit of the log and how many of its batches are out. Given back when all have returned. */
@@ -70,6 +72,9 @@ struct weir_feed {
 	uint64_t point_bytes;
 	int64_t commit_records;     /* since the last barrier */
 	int64_t commit_us, emit_us; /* when the last was made */
+	bool may_be_quiet;          /* changes may wait at order points that come for their records, not their time */
+	uint32_t quiet;             /* order points in a row at which they did */
+	int64_t loud_us;            /* when the last was made at which they did not */
 	bool in_doubt;              /* until every partition has been read to its doubt_end */
 	bool told;                  /* an event since the last barrier that other instances have to hear of */
 	int64_t all_idle_us;        /* idle_wall: up to when time has been moved on; 0: some partition is not idle */
@@ -90,11 +95,12 @@ struct weir_feed {
 	bool memory_stop;
 	uint32_t points_out;
 	uint32_t barriers_out;
-	uint64_t dirty_out;  /* what barriers_out have to write, about */
-	bool full;           /* the last step found no room in a worker's ring */
-	bool hungry;         /* the last step found nothing to read, and there was room for more */
-	uint64_t point_cost; /* what a recent order point held in bundles: reserved for the next */
-	uint64_t memory;     /* of units held */
+	uint64_t dirty_out;    /* what barriers_out have to write, about */
+	uint64_t marked_state; /* bytes of state at the last barrier */
+	bool full;             /* the last step found no room in a worker's ring */
+	bool hungry;           /* the last step found nothing to read, and there was room for more */
+	uint64_t point_cost;   /* what a recent order point held in bundles: reserved for the next */
+	uint64_t memory;       /* of units held */
 	_Atomic uint64_t memory_seen;
 	uint64_t records, bytes; /* this run */
 	_Atomic uint64_t records_seen, bytes_seen;
@@ -132,6 +138,24 @@ static void find_meetings(struct weir_feed *fd)
 	free(meets);
 }
 
+/* Live, coalesced changes leave once in an emit interval, however many order points its records make. Not where they
+ * feed a stage, or another instance's: its times must stay behind them. */
+static bool may_be_quiet(const struct weir_feed_conf *cf)
+{
+	const struct weir_plan *pl = cf->plan;
+	bool any = false;
+	if (!cf->live || !cf->coalesce || pl->repartition_count != 0)
+		return false;
+	for (uint32_t s = 0; s < pl->stage_count; s++) {
+		const struct weir_plan_stage *st = &pl->stages[s];
+		any |= st->def.changes;
+		for (uint32_t i = 0; i < st->branch_count && st->def.changes; i++)
+			if (pl->branches[st->branches[i]].to == WEIR_TO_STAGE)
+				return false;
+	}
+	return any;
+}
+
 enum weir_err weir_feed_create(struct weir_feed **out, const struct weir_feed_conf *cf, struct weir_diag **dg)
 {
 	const struct weir_plan *pl = cf->plan;
@@ -163,7 +187,8 @@ enum weir_err weir_feed_create(struct weir_feed **out, const struct weir_feed_co
 	}
 	fd->epoch = cf->epoch;
 	int64_t now = cf->now_us();
-	fd->commit_us = fd->emit_us = now;
+	fd->commit_us = fd->emit_us = fd->loud_us = now;
+	fd->may_be_quiet = may_be_quiet(cf);
 	enum weir_err err = WEIR_OK;
 	for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++)
 		for (uint32_t p = 0; p < pl->scans[s].partition_count && err == WEIR_OK; p++) {
@@ -315,6 +340,25 @@ static uint64_t dirty_bytes(const struct weir_feed *fd, uint64_t *grown)
 	return bytes;
 }
 
+static uint64_t state_bytes(const struct weir_feed *fd)
+{
+	uint64_t bytes = 0;
+	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
+		bytes += weir_arena_bytes(fd->cf.workers[w]->arena);
+	return bytes;
+}
+
+/* What an epoch may have to write before it is committed ahead of its time: its deltas and images are in flight all at
+ * once, on brokers in the producer's queue and for a second try, too. A small state that does not grow is changed over
+ * and over again, and is written no sooner for that. */
+static uint64_t dirty_max(const struct weir_feed *fd)
+{
+	uint64_t most = fd->cf.memory_max / 64, state = state_bytes(fd);
+	bool small = state <= FEED_SMALL_STATE && state <= fd->marked_state + FEED_LIVE_DIRTY_MAX;
+	uint64_t live = small ? FEED_SMALL_STATE : FEED_LIVE_DIRTY_MAX;
+	return fd->cf.live && most > live ? live : most;
+}
+
 /* Whether another epoch may be on its way out. Live, a large one is alone. */
 static bool epochs_full(const struct weir_feed *fd, uint64_t dirty)
 {
@@ -334,10 +378,17 @@ static bool is_settled(struct weir_feed *fd)
 	return true;
 }
 
+static bool emit_due(const struct weir_feed *fd)
+{
+	int64_t since = fd->may_be_quiet ? fd->loud_us : fd->emit_us;
+	return fd->cf.now_us() - since >= fd->cf.emit_ms * 1000;
+}
+
 /* Makes an order point here. False: no point object is free, or too many epochs are uncommitted. */
 static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close_all, int64_t advance)
 {
-	uint64_t grown, dirty = dirty_bytes(fd, &grown) + grown;
+	uint64_t grown, dirty = dirty_bytes(fd, &grown);
+	dirty += grown;
 	if (fd->free_point_count == 0 || (barrier && epochs_full(fd, dirty)))
 		return false;
 	struct weir_point *pt = fd->free_point[--fd->free_point_count];
@@ -366,11 +417,17 @@ static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close
 	fd->dirty_out += pt->dirty;
 	fd->point_records = 0;
 	fd->point_bytes = 0;
+	/* What is told on must not be older than a commit, nor than a time that does not come from the records. */
+	bool quiet = fd->may_be_quiet && !barrier && !last && !close_all && !fd->in_doubt && !fd->asked &&
+		     fd->advance_ms == 0 && advance == WEIR_TIME_UNSET && fd->quiet < FEED_QUIET_MAX && !emit_due(fd);
 	fd->emit_us = fd->cf.now_us();
+	fd->quiet = quiet ? fd->quiet + 1 : 0;
+	fd->loud_us = quiet ? fd->loud_us : fd->emit_us;
 	if (barrier) {
 		fd->told = false;
 		fd->commit_records = 0;
 		fd->commit_us = fd->emit_us;
+		fd->marked_state = state_bytes(fd);
 	}
 	fd->control = (struct weir_input){.kind = WEIR_INPUT_POINT,
 					  .seq = pt->seq,
@@ -379,6 +436,7 @@ static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close
 					  .last = last,
 					  .close_all = close_all,
 					  .settled = is_settled(fd),
+					  .quiet = quiet,
 					  .advance_by = fd->advance_ms,
 					  .advance_to = advance};
 	fd->advance_ms = 0;
@@ -396,14 +454,6 @@ static uint64_t in_flight(const struct weir_feed *fd)
 	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
 		bytes += atomic_load_explicit(&fd->cf.workers[w]->bundle_bytes, memory_order_relaxed) +
 			 atomic_load_explicit(&fd->cf.workers[w]->building_bytes, memory_order_relaxed);
-	return bytes;
-}
-
-static uint64_t state_bytes(const struct weir_feed *fd)
-{
-	uint64_t bytes = 0;
-	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
-		bytes += weir_arena_bytes(fd->cf.workers[w]->arena);
 	return bytes;
 }
 
@@ -628,13 +678,10 @@ static bool commit_due(const struct weir_feed *fd)
 {
 	if (fd->cf.live && fd->cf.now_us() - fd->commit_us >= fd->cf.commit_ms * 1000)
 		return true;
-	/* Earlier when memory is short: an epoch's deltas and images are in flight all at once, on brokers in the
-	 * producer's queue and for a second try, too. No output byte depends on it. */
-	uint64_t grown, dirty = dirty_bytes(fd, &grown), most = fd->cf.memory_max / 64;
-	if (fd->cf.live && most > FEED_LIVE_DIRTY_MAX)
-		most = FEED_LIVE_DIRTY_MAX;
-	/* Live, as much may have come since, and may come until the next order point, which would be too late. */
-	if (dirty + (fd->cf.live ? 2 * grown : 0) > most)
+	/* Earlier when memory is short. No output byte depends on it. Live, as much may have come since, and may come
+	 * until the next order point, which would be too late. */
+	uint64_t grown, dirty = dirty_bytes(fd, &grown);
+	if (dirty + (fd->cf.live ? 2 * grown : 0) > dirty_max(fd))
 		return true;
 	return !fd->cf.live && fd->cf.commit_records > 0 && fd->commit_records >= fd->cf.commit_records;
 }
@@ -666,8 +713,7 @@ static bool point_due(const struct weir_feed *fd)
 {
 	if (fd->point_records >= fd->cf.point_records || fd->point_bytes >= fd->cf.point_bytes)
 		return true;
-	return fd->cf.live && (fd->point_records > 0 || fd->commit_records > 0 || fd->told) &&
-	       fd->cf.now_us() - fd->emit_us >= fd->cf.emit_ms * 1000;
+	return fd->cf.live && (fd->point_records > 0 || fd->commit_records > 0 || fd->told) && emit_due(fd);
 }
 
 /* Makes the order point that is due. *due: there is one, whether or not it could be made now. */

@@ -26,6 +26,7 @@ struct weir_feed_conf {
 	int64_t commit_records;              /* bounded: a barrier every so many records; 0: only at the end */
 	int64_t commit_ms, emit_ms, idle_ms; /* live */
 	int64_t join_ms;                     /* live: a join waits so long for an input that has more, 0: not */
+	bool coalesce;                       /* EMIT CHANGES: the last value of each key, not every one */
 	bool idle_wall;                      /* idle.advance=wall: time goes on when every partition is idle */
 	bool live;                           /* some input is on brokers, or read without a bound */
 	bool endless;                        /* some input is read without a bound: reading never ends by itself */

@@ -202,7 +202,7 @@ static bool hand_on(struct weir_worker *w, struct weir_bundle *b, const struct w
 		pt->slot = 0;
 		return true;
 	}
-	if (!w->slots[pt->stage][pt->slot]) {
+	if (!w->slots[pt->stage][pt->slot] || (in->quiet && ps->def.changes)) {
 		pt->slot++;
 		return true;
 	}
@@ -325,6 +325,8 @@ static void barrier(struct weir_worker *w, struct weir_bundle *b, uint64_t epoch
 	if (!b->deltas.data && st->spare_deltas_count) {
 		b->deltas = st->spare_deltas[--st->spare_deltas_count];
 		b->deltas.bytes = 0;
+		if (b->deltas.capacity / 4 > dirty + (1 << 20)) /* of an epoch that was far larger */
+			weir_buf_fini(&b->deltas);
 	}
 	/* Packs and as many bytes of images, at once: what grows is copied, and each time its pages are new. */
 	if (!b->deltas.data && !w->cf.no_log)

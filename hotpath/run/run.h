@@ -71,6 +71,7 @@ struct weir_input {
 	bool close_all; /* end of bounded input */
 	bool last;      /* the worker is done after it */
 	bool settled;   /* all that may have been applied before a crash has been applied again: doubt.h */
+	bool quiet;     /* live: coalesced changes, and what is to be closed behind them, wait for a later point */
 	uint64_t epoch;
 	int64_t advance_by; /* idle.advance=wall: every partition's time moves on by so many ms */
 	int64_t advance_to; /* driver: every partition's time is at least this; WEIR_TIME_UNSET: no */
