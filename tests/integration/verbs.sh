@@ -284,9 +284,13 @@ cat >"$scratch/split_test.json" <<'JSON'
 JSON
 expect "where nothing is expected nothing may come" 1 '^    \+ order.big' "$weir" test "$scratch/split.sql"
 expect "and --update writes it" 0 '1 passed' "$weir" test --update "$scratch/split.sql"
+sed -i '1s/.*/{"tests": [{"inputs": [{"topic": "order.placed.eu", "timestamp": 1, "value": {"amount": 150.00, "ts": 1}}]}]}/; 2,$d' "$scratch/split_test.json"
+expect "--update adds what is missing" 0 '1 passed' "$weir" test --update "$scratch/split.sql"
+expect "which then passes" 0 '^1 passed' "$weir" test "$scratch/split.sql"
 same "into the file" "$(grep -c '"topic": "order.big"' "$scratch/split_test.json")" 1
 expect "nothing to run" 2 'nothing to run' "$weir" test
-expect "no test file" 78 'select_test.json' "$weir" test "$select"
+expect "no test file" 78 'select_test.json' "$weir" test "$select" --junit "$scratch/junit.xml"
+same "JUnit has what is refused, too" "$(grep -c '<testcase.*select_test.json.*<failure' "$scratch/junit.xml")" 1
 edit 's/amount > /amuont > /'
 echo '{"inputs": [], "outputs": []}' >"$scratch/edited_test.json"
 expect "refused statements" 78 'unknown column' "$weir" test "$scratch/edited.sql"

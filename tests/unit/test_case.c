@@ -121,15 +121,17 @@ static void test_nothing_expected(void **state)
 	load(&su, &mem, "{\"tests\":[{\"inputs\":[]},{\"outputs\":[]}]}");
 	su.shape = shapes;
 	su.shape_count = WEIR_COUNT_OF(shapes);
-	weir_suite_watch(&su, &mem);
+	weir_suite_watch(&su, &mem, false);
 	assert_int_equal(su.topic_count, 2);
 	assert_int_equal(differences(&su, &mem, (struct weir_case_result[]){u}, 1), 1);
 	load(&su, &mem, "{\"tests\":[{\"inputs\":[],\"late\":1}]}");
 	su.shape = shapes;
 	su.shape_count = WEIR_COUNT_OF(shapes);
-	weir_suite_watch(&su, &mem);
+	weir_suite_watch(&su, &mem, false);
 	assert_int_equal(su.topic_count, 0);
 	assert_int_equal(differences(&su, &mem, (struct weir_case_result[]){u}, 1), 0);
+	weir_suite_watch(&su, &mem, true);
+	assert_int_equal(su.topic_count, 2);
 	weir_mem_fini(&mem);
 }
 

@@ -125,9 +125,9 @@ static void collect_topics(struct weir_suite *su, struct weir_mem *mem)
 		}
 }
 
-void weir_suite_watch(struct weir_suite *su, struct weir_mem *mem)
+void weir_suite_watch(struct weir_suite *su, struct weir_mem *mem, bool update)
 {
-	bool says = false;
+	bool says = update && su->count != 0 && !su->test[0].ksql;
 	for (uint32_t i = 0; i < su->count; i++)
 		says |= su->test[i].has_outputs;
 	if (su->topic_count != 0 || !says)

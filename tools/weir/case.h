@@ -51,8 +51,9 @@ WEIR_MUST_CHECK enum weir_err weir_suite_load(struct weir_suite *su, struct weir
 WEIR_MUST_CHECK enum weir_err weir_suite_load_ksql(struct weir_suite *su, struct weir_mem *mem, const char *file,
 						   const struct weir_node *inputs, const struct weir_node *outputs,
 						   struct weir_diag **dg);
-/* Once su->shape is known: where tests say what comes out, and none that anything does, every topic is watched. */
-void weir_suite_watch(struct weir_suite *su, struct weir_mem *mem);
+/* Once su->shape is known: where tests say what comes out (or with update are to say it), and none that anything does,
+ * every topic is watched. */
+void weir_suite_watch(struct weir_suite *su, struct weir_mem *mem, bool update);
 /* The bytes that stand for a key or value in the log: a string is its characters, anything else its JSON text without
  * space between tokens; null and absent: a Kafka null. */
 struct weir_slice weir_case_bytes(struct weir_mem *mem, const struct weir_node *nd);

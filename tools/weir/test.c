@@ -154,6 +154,17 @@ static void report(struct test_run *tr, const struct weir_suite *su, const struc
 	weir_buf_puts(&tr->xml, "</failure></testcase>\n");
 }
 
+/* A test that did not come to run: the file or its statements are refused, which stderr says. */
+static void report_refused(struct test_run *tr, const char *file, const char *name)
+{
+	tr->failed++;
+	weir_buf_puts(&tr->xml, "  <testcase classname=\"");
+	xml_text(&tr->xml, file, strlen(file));
+	weir_buf_puts(&tr->xml, "\" name=\"");
+	xml_text(&tr->xml, name, strlen(name));
+	weir_buf_puts(&tr->xml, "\"><failure message=\"refused\"/></testcase>\n");
+}
+
 /* Runs one case; what differs goes into why. Not WEIR_EXIT_OK: the statements were refused. */
 static int run_case(struct test_run *tr, const char *file, struct weir_suite *su, const struct weir_case *tc,
 		    struct weir_mem *mem, struct results *rs, struct weir_buf *why)
@@ -174,7 +185,7 @@ static int run_case(struct test_run *tr, const char *file, struct weir_suite *su
 		struct weir_shape *shapes;
 		weir_shapes_of(tp, mem, &shapes, &su->shape_count);
 		su->shape = shapes;
-		weir_suite_watch(su, mem);
+		weir_suite_watch(su, mem, tr->update);
 		err = weir_driver_create(&dr, tp, jb.cf, &dg);
 		jb.cf = NULL;
 	}
@@ -292,7 +303,8 @@ static void put_outputs(struct weir_buf *b, struct weir_mem *mem, const struct w
 	weir_buf_puts(b, rs->count == 0 ? "]" : "\n     ]");
 }
 
-/* The document with the text of node `outputs` of each test replaced; old[i] is that node. */
+/* The document with the text of node `outputs` of each test replaced, or added to the test; old[i] is that node, or the
+ * test without one. */
 static enum weir_err write_update(const char *path, const char *text, size_t bytes, const struct weir_node *const *old,
 				  const struct weir_suite *su, const struct results *rs, struct weir_mem *mem,
 				  struct weir_diag **dg)
@@ -300,11 +312,14 @@ static enum weir_err write_update(const char *path, const char *text, size_t byt
 	struct weir_buf b = {0};
 	const char *at = text;
 	for (uint32_t i = 0; i < su->count; i++) {
-		if (old[i] == NULL)
-			continue;
-		weir_buf_put(&b, at, (size_t)(old[i]->text - at));
+		bool add = old[i]->kind == WEIR_NODE_OBJECT;
+		const char *end = old[i]->text + old[i]->bytes;
+		const char *to = add ? end - 1 : old[i]->text; /* before the brace */
+		weir_buf_put(&b, at, (size_t)(to - at));
+		if (add)
+			weir_buf_printf(&b, "%s\"outputs\": ", old[i]->first != NULL ? ", " : "");
 		put_outputs(&b, mem, su, &su->test[i], &rs[i]);
-		at = old[i]->text + old[i]->bytes;
+		at = add ? to : end;
 	}
 	weir_buf_put(&b, at, (size_t)(text + bytes - at));
 	FILE *f = fopen(path, "wbe");
@@ -349,7 +364,8 @@ static void run_suite(struct test_run *tr, const char *file, struct weir_suite *
 		struct weir_buf why = {0};
 		int code = run_case(tr, file, su, &su->test[i], mem, &rs[i], &why);
 		if (code != WEIR_EXIT_OK) { /* refused: the same for every case */
-			tr->failed += su->count - i;
+			for (; i < su->count; i++)
+				report_refused(tr, su->file, su->test[i].name);
 			worst(tr, code);
 			weir_buf_fini(&why);
 			return;
@@ -380,14 +396,16 @@ static void run_file(struct test_run *tr, const char *file)
 	if (err == WEIR_OK)
 		err = weir_suite_load(&su, &mem, path, root, &dg);
 	if (err != WEIR_OK) {
-		tr->failed++;
+		report_refused(tr, path, "test");
 		worst(tr, weir_fail(dg));
 	} else {
 		const struct weir_node **old = weir_mem_take(&mem, su.count * sizeof *old + 1);
 		const struct weir_node *tests = weir_node_get(root, "tests");
 		const struct weir_node *nd = tests != NULL ? tests->first : root;
-		for (uint32_t i = 0; i < su.count; i++, nd = nd->next)
+		for (uint32_t i = 0; i < su.count; i++, nd = nd->next) {
 			old[i] = weir_node_get(nd, "outputs");
+			old[i] = old[i] != NULL ? old[i] : nd;
+		}
 		run_suite(tr, file, &su, &mem, path, text, bytes, old);
 	}
 	weir_mem_fini(&mem);
@@ -410,10 +428,11 @@ static void run_ksql(struct test_run *tr)
 	if (err == WEIR_OK)
 		err = weir_suite_load_ksql(&su, &mem, tr->statements, inputs, outputs, &dg);
 	if (err != WEIR_OK) {
-		tr->failed++;
+		report_refused(tr, tr->statements, tr->statements);
 		worst(tr, weir_fail(dg));
 	} else {
 		const struct weir_node *old = weir_node_get(outputs, "outputs");
+		old = old != NULL ? old : outputs;
 		run_suite(tr, tr->statements, &su, &mem, tr->output, text, bytes, &old);
 	}
 	weir_mem_fini(&mem);
