@@ -1,8 +1,8 @@
 /* topics.c: where the tables of a plan lie, and which of their topics are one (topics.h). @thread init
  *
- * A query that reads what it writes never ends; one that reads what another of the same job writes would, on recorded
- * topics, see what an earlier run has left. Kafka's own way from one query to another is two applications, the way
- * inside one is a view. */
+ * A query that reads what it writes never ends, by itself or by way of others. One that reads what another of the same
+ * job writes is fine where topics are followed; read to their end, they would show what an earlier run has left, and
+ * the way from one query to another is a view. */
 #include "io/topics.h"
 
 #include <stdio.h>
@@ -165,11 +165,58 @@ static bool feeds(const struct weir_plan *pl, uint32_t scan, enum weir_branch_to
 	return false;
 }
 
-static enum weir_err refuse_read(const struct weir_plan *pl, const struct written *w, uint32_t scan,
-				 struct weir_diag **dg)
+/* Everything that is written, and where. */
+struct links {
+	const struct weir_plan *pl;
+	const struct weir_settings *st;
+	const struct written *all;
+	uint32_t count;
+};
+
+/* Whether scan reads what w writes. */
+static bool reads(const struct links *ln, uint32_t scan, const struct written *w)
 {
-	const char *name = pl->scans[scan].name;
-	bool loop = w->sink == NULL || feeds(pl, scan, WEIR_TO_SINK, w->index);
+	const struct weir_plan_scan *sc = &ln->pl->scans[scan];
+	if (sc->repartition >= 0 || !is_topic(sc->table))
+		return false;
+	struct place at = place_of(ln->st, sc->table);
+	return same_place(&w->at, &at) && reads_topic(&sc->table->options, sc->name, w->topic);
+}
+
+/* Whether something that comes of scan's rows is read by scan `to`, through however many topics. seen: by scan. */
+static bool comes_to(const struct links *ln, uint32_t scan, uint32_t to, bool *seen)
+{
+	seen[scan] = true;
+	for (uint32_t i = 0; i < ln->count; i++) {
+		const struct written *w = &ln->all[i];
+		if (w->sink != NULL ? !feeds(ln->pl, scan, WEIR_TO_SINK, w->index) : w->index != scan)
+			continue;
+		for (uint32_t s = 0; s < ln->pl->scan_count; s++)
+			if (reads(ln, s, w) && (s == to || (!seen[s] && comes_to(ln, s, to, seen))))
+				return true;
+	}
+	return false;
+}
+
+/* Whether scan goes on with what is written while it reads. */
+static bool follows(const struct links *ln, uint32_t scan)
+{
+	const struct weir_table_def *def = ln->pl->scans[scan].table;
+	const char *mode = def->options.scan_bounded_mode;
+	if (mode != NULL)
+		return strcmp(mode, "unbounded") == 0;
+	return place_of(ln->st, def).folder == NULL;
+}
+
+/* What w writes is read by scan. */
+static enum weir_err check_read(const struct links *ln, const struct written *w, uint32_t scan, struct weir_mem *m,
+				struct weir_diag **dg)
+{
+	const char *name = ln->pl->scans[scan].name;
+	bool *seen = weir_mem_take(m, ln->pl->scan_count * sizeof *seen);
+	bool loop = comes_to(ln, scan, scan, seen);
+	if (!loop && follows(ln, scan))
+		return WEIR_OK;
 	enum weir_err err =
 		weir_diag_set(dg, WEIR_E_CONF, "%s writes topic %s %s %s, which table %s reads in the same job: %s",
 			      w->what, w->topic, place_word(&w->at), place_text(&w->at), name,
@@ -332,16 +379,12 @@ enum weir_err weir_topics_check(const struct weir_plan *pl, const struct weir_se
 	struct weir_mem m = {0};
 	struct written *all = weir_mem_take(&m, (pl->sink_count + 2 * pl->scan_count + 1) * sizeof *all);
 	uint32_t count = list_written(pl, st, &m, all);
+	const struct links ln = {pl, st, all, count};
 	enum weir_err err = WEIR_OK;
 	for (uint32_t i = 0; i < count && err == WEIR_OK; i++) {
-		for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++) {
-			const struct weir_plan_scan *sc = &pl->scans[s];
-			if (sc->repartition >= 0 || !is_topic(sc->table))
-				continue;
-			struct place at = place_of(st, sc->table);
-			if (same_place(&all[i].at, &at) && reads_topic(&sc->table->options, sc->name, all[i].topic))
-				err = refuse_read(pl, &all[i], s, dg);
-		}
+		for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++)
+			if (reads(&ln, s, &all[i]))
+				err = check_read(&ln, &all[i], s, &m, dg);
 		for (uint32_t j = 0; j < i && err == WEIR_OK; j++)
 			if (strcmp(all[i].topic, all[j].topic) == 0 && same_place(&all[i].at, &all[j].at))
 				err = check_both(&all[j], &all[i], &m, dg);
