@@ -46,10 +46,14 @@ struct weir_commit_input {
 
 struct weir_log;
 struct weir_log_ops {
-	/* Opens or creates a topic; *topic numbers it for append/produce, *partitions is what it really has. A topic
-	 * appears with length 0 in the commit file before its first byte. */
+	/* Opens a topic; *topic numbers it for append/produce, *partitions is what it has, or will have when make has
+	 * made it. A topic appears with length 0 in the commit file before its first byte. */
 	enum weir_err (*topic)(struct weir_log *lg, const struct weir_topic_spec *spec, uint32_t *topic,
 			       uint32_t *partitions, struct weir_diag **dg);
+	/* Makes the topics of results and dead letters that are not there yet: when everything that could refuse the
+	 * run has been looked at, so that a refused one leaves no empty topic behind. Before the first append; again:
+	 * nothing. NULL where topics need no making. */
+	enum weir_err (*make)(struct weir_log *lg, struct weir_diag **dg);
 	/* Appends a record; nothing is visible to readers before commit. Errors stick until the log is closed. */
 	enum weir_err (*append)(struct weir_log *lg, uint32_t topic, uint32_t partition, const struct weir_out *r,
 				struct weir_diag **dg);

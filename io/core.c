@@ -796,9 +796,13 @@ enum weir_err weir_core_begin(struct weir_core *co, struct weir_diag **dg)
 	co->restored.epoch = co->epoch > co->restored.epoch ? co->epoch : co->restored.epoch;
 	count_input(co, co->restored.offset);
 	begin_doubt(co);
-	if (co->log && !co->consumed)
+	err = build_feed(co, co->now_us, dg);
+	/* From here on nothing is refused any more. */
+	if (err == WEIR_OK && co->log && co->log->ops->make)
+		err = co->log->ops->make(co->log, dg);
+	if (err == WEIR_OK && co->log && !co->consumed)
 		err = weir_schema_write(&co->sncf, &co->restored, dg);
-	return err == WEIR_OK ? build_feed(co, co->now_us, dg) : err;
+	return err;
 }
 
 void weir_core_follow(struct weir_core *co)

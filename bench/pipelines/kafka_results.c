@@ -171,6 +171,8 @@ static bool run_log(struct job *job, struct outcome *out)
 	ts.kind = WEIR_TOPIC_CHANGELOG;
 	if (err == WEIR_OK)
 		err = log->ops->topic(log, &ts, &state, &partitions, &dg);
+	if (err == WEIR_OK)
+		err = log->ops->make(log, &dg);
 	double begin = now();
 	if (err == WEIR_OK)
 		err = fill_log(log, job, topic, state, &dg);

@@ -53,7 +53,9 @@ struct log_topic {
 	enum weir_topic_kind kind;
 	uint32_t partitions;
 	bool absent; /* a changelog of an application that has none: offsets are in the group alone */
+	bool unmade; /* to be made by log_make, with so many partitions */
 	bool in_transaction;
+	const char *compression; /* borrowed */
 	int64_t batch_bytes_max;
 	int64_t retention_ms; /* -1: no matter */
 	int64_t old_ms;       /* a result older than this is deleted by the broker at once; INT64_MIN: no matter */
@@ -310,6 +312,27 @@ static enum weir_err limit_batches(struct log *lg, const struct log_topic *t, st
 				 : weir_results_limit(lg->results, t->batch_bytes_max, dg);
 }
 
+static enum weir_err create_topic(struct log *lg, struct log_topic *t, uint32_t partitions,
+				  const struct weir_kafka_setting *settings, bool *created, struct weir_diag **dg)
+{
+	enum weir_err err =
+		weir_kafka_topic_create(lg->admin, t->name, partitions, settings, created, &t->partitions, dg);
+	if (err == WEIR_OK && *created)
+		weir_kafka_client_say(lg->admin, 6, "made topic %s with %u partitions", t->name, t->partitions);
+	return err;
+}
+
+/* The producer that writes it learns of a topic that is there. */
+static enum weir_err know_topic(struct log *lg, uint32_t number, struct weir_diag **dg)
+{
+	const struct log_topic *t = &lg->topics[number];
+	enum weir_err err = limit_batches(lg, t, dg);
+	if (err != WEIR_OK)
+		return err;
+	return t->in_transaction ? weir_txn_topic(lg->tx, number, t->name, t->compression, dg)
+				 : weir_results_topic(lg->results, number, t->name, t->compression, dg);
+}
+
 static enum weir_err open_topic(struct log *lg, struct log_topic *t, const struct weir_topic_spec *spec,
 				struct weir_diag **dg)
 {
@@ -318,13 +341,13 @@ static enum weir_err open_topic(struct log *lg, struct log_topic *t, const struc
 	if (err == WEIR_OK && t->partitions == 0 && spec->must_exist)
 		err = weir_diag_set(dg, WEIR_E_CONF, "no topic %s on %s, and topics.create is false", t->name,
 				    weir_kafka_client_brokers(lg->admin));
+	if (err == WEIR_OK && t->partitions == 0 && t->kind != WEIR_TOPIC_CHANGELOG) {
+		t->unmade = true;
+		t->partitions = spec->partitions;
+		return WEIR_OK;
+	}
 	if (err == WEIR_OK && t->partitions == 0) {
-		err = weir_kafka_topic_create(lg->admin, t->name, spec->partitions,
-					      t->kind == WEIR_TOPIC_CHANGELOG ? weir_kafka_changelog_settings
-									      : result_settings,
-					      &created, &t->partitions, dg);
-		if (err == WEIR_OK && created)
-			weir_kafka_client_say(lg->admin, 6, "made topic %s with %u partitions", t->name, t->partitions);
+		err = create_topic(lg, t, spec->partitions, weir_kafka_changelog_settings, &created, dg);
 	} else if (err == WEIR_OK) {
 		err = weir_kafka_topic_wait(lg->admin, t->name, &t->partitions, dg);
 	}
@@ -359,6 +382,7 @@ static enum weir_err log_topic(struct weir_log *base, const struct weir_topic_sp
 	*t = (struct log_topic){.name = weir_xstrdup(spec->name),
 				.kind = spec->kind,
 				.partitions = spec->partitions,
+				.compression = spec->compression,
 				.batch_bytes_max = INT64_MAX,
 				.retention_ms = -1,
 				.old_ms = INT64_MIN};
@@ -370,12 +394,8 @@ static enum weir_err log_topic(struct weir_log *base, const struct weir_topic_sp
 	enum weir_err err = WEIR_OK;
 	if (!t->absent) {
 		err = open_topic(lg, t, spec, dg);
-		if (err == WEIR_OK)
-			err = limit_batches(lg, t, dg);
-		if (err == WEIR_OK)
-			err = t->in_transaction
-				      ? weir_txn_topic(lg->tx, number, t->name, spec->compression, dg)
-				      : weir_results_topic(lg->results, number, t->name, spec->compression, dg);
+		if (err == WEIR_OK && !t->unmade)
+			err = know_topic(lg, number, dg);
 	}
 	if (err == WEIR_OK && t->kind == WEIR_TOPIC_CHANGELOG && !t->absent)
 		err = reader_of(lg, dg);
@@ -392,6 +412,33 @@ static enum weir_err log_topic(struct weir_log *base, const struct weir_topic_sp
 	set_old(t);
 	*topic = number;
 	*partitions = t->partitions;
+	return err;
+}
+
+static enum weir_err log_make(struct weir_log *base, struct weir_diag **dg)
+{
+	struct log *lg = log_of(base);
+	enum weir_err err = WEIR_OK;
+	for (uint32_t i = 0; i < lg->topic_count && err == WEIR_OK; i++) {
+		struct log_topic *t = &lg->topics[i];
+		uint32_t wanted = t->partitions;
+		bool created;
+		if (!t->unmade)
+			continue;
+		err = create_topic(lg, t, wanted, result_settings, &created, dg);
+		/* Rows have been told where they go by the number that was wanted. */
+		if (err == WEIR_OK && t->partitions != wanted)
+			err = weir_diag_set(dg, WEIR_E_UNAVAILABLE,
+					    "topic %s was made by somebody else meanwhile, with %u partitions and not "
+					    "%u: a new start takes it as it is",
+					    t->name, t->partitions, wanted);
+		if (err == WEIR_OK && !created)
+			err = check_settings(lg, t, dg);
+		if (err == WEIR_OK)
+			err = know_topic(lg, i, dg);
+		set_old(t);
+		t->unmade = err != WEIR_OK;
+	}
 	return err;
 }
 
@@ -821,6 +868,7 @@ static void log_close(struct weir_log *base)
 }
 
 static const struct weir_log_ops log_ops = {.topic = log_topic,
+					    .make = log_make,
 					    .append = log_append,
 					    .cut = log_cut,
 					    .commit = log_commit,

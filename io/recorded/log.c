@@ -35,6 +35,7 @@ struct log {
 	char *app;
 	int lock_fd;
 	struct weir_commit_section done; /* the home's section as it is on disk */
+	bool unlisted;                   /* with topics that are not there yet: make stores them */
 	struct log_topic *topics;
 	uint32_t topic_count;
 	struct weir_codec_ctx *cc;
@@ -356,7 +357,7 @@ static enum weir_err check_lost(const struct log *lg, const struct weir_topic_sp
 	return err;
 }
 
-/* Lists a topic that no section knows, with length 0, before anything of it is made. */
+/* Lists a topic that no section knows, with length 0; stored by make, before anything of it is made. */
 static enum weir_err topic_list_new(struct log *lg, const struct weir_topic_spec *spec, const char *path,
 				    uint32_t *partitions, struct weir_diag **dg)
 {
@@ -393,8 +394,8 @@ static enum weir_err topic_list_new(struct log *lg, const struct weir_topic_spec
 		weir_commit_add_file(s, path, file, 0, end);
 	}
 	weir_commit_add_topic(s, path, spec->name, spec->kind, *partitions);
-	err = weir_commit_store(lg->home, s, false, dg);
-	return err == WEIR_OK ? store_others(lg, dg) : err;
+	lg->unlisted = true;
+	return WEIR_OK;
 }
 
 static enum weir_err topic_folders(struct log *lg, const struct log_topic *t, struct weir_diag **dg)
@@ -447,7 +448,7 @@ static enum weir_err topic_open(struct log *lg, const struct weir_topic_spec *sp
 		if (changelog)
 			t->live[p].known = bytes == 0;
 	}
-	return topic_folders(lg, t, dg);
+	return WEIR_OK;
 }
 
 static enum weir_err log_topic(struct weir_log *lg_, const struct weir_topic_spec *spec, uint32_t *topic,
@@ -486,9 +487,26 @@ static enum weir_err log_topic(struct weir_log *lg_, const struct weir_topic_spe
 		if (err == WEIR_OK)
 			*topic = lg->topic_count - 1;
 		else if (err == WEIR_E_IO)
-			lg->failed = err; /* what the commit file lists is not known any more */
+			lg->failed = err; /* what is listed is not known any more */
 	}
 	free(path);
+	return err;
+}
+
+static enum weir_err log_make(struct weir_log *lg_, struct weir_diag **dg)
+{
+	struct log *lg = log_of(lg_);
+	enum weir_err err = lg->failed != WEIR_OK ? failed_before(lg, dg) : WEIR_OK;
+	if (err == WEIR_OK && lg->unlisted) {
+		err = weir_commit_store(lg->home, &lg->done, false, dg);
+		if (err == WEIR_OK)
+			err = store_others(lg, dg);
+		lg->unlisted = err != WEIR_OK;
+	}
+	for (uint32_t i = 0; i < lg->topic_count && err == WEIR_OK; i++)
+		err = topic_folders(lg, &lg->topics[i], dg);
+	if (err == WEIR_E_IO)
+		lg->failed = err; /* what the commit file lists is not known any more */
 	return err;
 }
 
@@ -809,6 +827,7 @@ static void log_close(struct weir_log *lg_)
 
 static const struct weir_log_ops log_ops = {
 	.topic = log_topic,
+	.make = log_make,
 	.append = log_append,
 	.cut = log_cut,
 	.commit = log_commit,

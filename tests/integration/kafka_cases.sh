@@ -63,6 +63,7 @@ anew_case() {
 		table o anew-out "n BIGINT"
 		echo "INSERT INTO o SELECT k, COUNT(*) FROM s GROUP BY k;"
 	} >"$scratch/anew.sql"
+	mkdir "$scratch/other"
 	some() { for k in a b c a b a; do echo "$k:{\"v\":1}"; done | put anew; }
 	some
 	run "$scratch/anew.sql" -q 2>"$scratch/said"
@@ -71,6 +72,9 @@ anew_case() {
 	topics --delete --topic anew-o-group-changelog >/dev/null 2>&1
 	expect "BL-089: a changelog that was deleted is missed" 78 'nothing of it is in partition [01] of its changelogs.*weir reset anew -b' run "$scratch/anew.sql"
 	expect "BL-089: and missed the next time, when there is an empty one" 78 'nothing of it' run "$scratch/anew.sql"
+	sed "s/anew-out/anew-other/" "$scratch/anew.sql" >"$scratch/other/anew.sql"
+	expect "and to another topic" 78 'nothing of it' run "$scratch/other/anew.sql"
+	same "a run that is refused makes no topic" "$(topics --list | grep -c anew-other)" 0
 	same "BL-089: nothing was written" "$(lately anew-out)" 'a={"n":3} b={"n":2} c={"n":1} '
 	"$weir" reset anew -b "$b" --execute >"$scratch/said" 2>&1
 	run "$scratch/anew.sql" -q 2>"$scratch/said"

@@ -247,6 +247,7 @@ int main(int argc, char **argv)
 		topic.kind = WEIR_TOPIC_REPARTITION;
 		check("topic", jb.log->ops->topic(jb.log, &topic, &number, &partitions, &dg));
 	}
+	check("make", jb.log->ops->make(jb.log, &dg));
 	if (strcmp(verb, "read") == 0)
 		read_twice(&jb);
 	else if (n == 8)

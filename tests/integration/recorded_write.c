@@ -58,6 +58,7 @@ static void write_application(const char *dir)
 						      .compression = "zstd"},
 			    &changelog, &n, &dg),
 	     dg);
+	must(lg->ops->make(lg, &dg), dg);
 	for (int i = 1; i < 5000; i++) {
 		struct weir_out r = record(i);
 		if (i % 501 == 0)

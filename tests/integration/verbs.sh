@@ -245,6 +245,12 @@ changed "s/INTERVAL '5' MINUTES/INTERVAL '6' MINUTES/"
 expect "another window" 78 "kept 'size=300000 .*', needed 'size=360000" "${again[@]}" "in=$in"
 changed "s/TUMBLE(TABLE orders, DESCRIPTOR(event_time)/HOP(TABLE orders, DESCRIPTOR(event_time), INTERVAL '1' MINUTE/"
 expect "another kind of window" 78 "states of other names.*weir reset revenue $half --execute" "${again[@]}" "in=$in"
+# What is refused leaves no topic behind, whenever it is found out: by its options, its memory, or what is kept of it.
+sed "s/'topic' = 'revenue.by-merchant'/'topic' = 'elsewhere'/; s/INTERVAL '5' MINUTES/INTERVAL '6' MINUTES/" "$sql" >"$scratch/revenue.sql"
+expect "another window, to another topic" 78 "needed 'size=360000" "${again[@]}" "in=$in"
+expect "little memory" 78 'memory.max' "$weir" run "$sql" --define "in=$in" --define "out=$scratch/little" -X memory.max=1MiB
+expect "no topic is left of a refused run" 0 '^0$' sh -c "find '$half' '$scratch/little' -name 'elsewhere*' -o -name 'revenue.by-merchant-*' -path '*little*' | wc -l"
+if grep -q elsewhere "$half/weir.commit"; then not_ok "nor in the commit file"; else ok "nor in the commit file"; fi
 changed 's/orders BIGINT/n BIGINT/; s/GROUP BY/WHERE amount > 0 GROUP BY/'
 expect "other edits are accepted" 0 '.' "${again[@]}" "in=$in" -X end.of.input=keep
 cp -r "$in" "$scratch/wider"

@@ -147,6 +147,12 @@ static enum weir_err early_topic(struct weir_log *lg, const struct weir_topic_sp
 	return err;
 }
 
+static enum weir_err early_make(struct weir_log *lg, struct weir_diag **dg)
+{
+	struct early_log *el = (struct early_log *)lg;
+	return el->inner->ops->make(el->inner, dg);
+}
+
 static enum weir_err early_append(struct weir_log *lg, uint32_t topic, uint32_t partition, const struct weir_out *r,
 				  struct weir_diag **dg)
 {
@@ -191,6 +197,7 @@ static void early_close(struct weir_log *lg)
 }
 
 static const struct weir_log_ops early_ops = {.topic = early_topic,
+					      .make = early_make,
 					      .append = early_append,
 					      .cut = early_cut,
 					      .commit = early_commit,

@@ -115,6 +115,7 @@ static uint32_t topic(struct weir_log *lg, const char *name, enum weir_topic_kin
 	uint32_t number, count;
 	struct weir_topic_spec spec = {.name = name, .kind = kind, .path = path, .partitions = partitions};
 	OK(lg->ops->topic(lg, &spec, &number, &count, &dg));
+	OK(lg->ops->make(lg, &dg));
 	assert_int_equal(count, partitions);
 	return number;
 }
@@ -218,6 +219,35 @@ static void test_one_engine_at_a_time(void **state)
 	weir_diag_destroy(dg);
 	lg->ops->close(lg);
 	second->ops->close(second);
+	tmpdir_remove(dir);
+}
+
+/* A run that is refused after its topics were looked at leaves none behind. */
+static void test_nothing_is_made_before_it_is_asked_for(void **state)
+{
+	(void)state;
+	char *dir = tmpdir_make();
+	struct weir_diag *dg = NULL;
+	const char *home = tmpdir_path(dir, "home"), *other = tmpdir_path(dir, "other");
+	struct weir_log *lg = log_open(home, "app");
+	uint32_t r, c, count;
+	struct weir_topic_spec spec = {.name = "r", .kind = WEIR_TOPIC_RESULT, .partitions = 3, .path = other};
+	OK(lg->ops->topic(lg, &spec, &r, &count, &dg));
+	assert_int_equal(count, 3);
+	spec = (struct weir_topic_spec){.name = "c", .kind = WEIR_TOPIC_CHANGELOG, .partitions = 2};
+	OK(lg->ops->topic(lg, &spec, &c, &count, &dg));
+	assert_string_equal(log_text(lg, c, 0), "");
+	for (int made = 0; made < 2; made++) {
+		assert_int_equal(weir_recorded_partitions(other, "r"), made ? 3 : 0);
+		assert_int_equal(weir_recorded_partitions(home, "c"), made ? 2 : 0);
+		assert_int_equal(tmpdir_file_bytes(tmpdir_path(home, WEIR_COMMIT_NAME)) >= 0, made);
+		assert_int_equal(access(tmpdir_path(other, "r-2"), F_OK) == 0, made);
+		OK(lg->ops->make(lg, &dg));
+	}
+	put(lg, r, 2, "k", "1");
+	OK(lg->ops->commit(lg, 1, &dg));
+	lg->ops->close(lg);
+	assert_string_equal(reader_text(other, "r", false), "[0] [1] [2] 0:k=1 ");
 	tmpdir_remove(dir);
 }
 
@@ -398,6 +428,8 @@ static uint64_t write_epochs(const char *home, const char *other)
 		err = lg->ops->topic(lg, &specs[1], &f, &n, &dg);
 	if (err == WEIR_OK)
 		err = lg->ops->topic(lg, &specs[2], &c, &n, &dg);
+	if (err == WEIR_OK)
+		err = lg->ops->make(lg, &dg);
 	for (uint64_t epoch = done + 1; err == WEIR_OK && epoch <= EPOCHS; epoch++) {
 		char text[64];
 		for (int i = 0; i < 3 && err == WEIR_OK; i++) {
@@ -577,6 +609,7 @@ int main(void)
 		cmocka_unit_test(test_commit_and_resume),
 		cmocka_unit_test(test_result_bytes_do_not_depend_on_commits),
 		cmocka_unit_test(test_one_engine_at_a_time),
+		cmocka_unit_test(test_nothing_is_made_before_it_is_asked_for),
 		cmocka_unit_test(test_partition_counts),
 		cmocka_unit_test(test_lost_home),
 		cmocka_unit_test(test_behind_foreign_files),
