@@ -315,6 +315,9 @@ static bool change_put(struct weir_slot *sl, const struct weir_change *c, struct
 	bool gone = c->is_delete || (e->flags & WEIR_ENTRY_GONE) != 0;
 	if (gone && !c->is_delete && (e->flags & WEIR_ENTRY_EMITTED) == 0 && !sl->in_doubt)
 		return false;
+	/* A key alone (SELECT DISTINCT) that went and came again. */
+	if (def->retracts && def->agg_count == 1 && !gone && (e->flags & WEIR_ENTRY_EMITTED) != 0)
+		return false;
 	if (def->kind == WEIR_STATE_SESSION) {
 		const struct weir_session *s = (const struct weir_session *)(void *)e;
 		start = s->start;

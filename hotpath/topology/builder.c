@@ -378,6 +378,76 @@ struct weir_node *weir_build_project(struct weir_topology *tp, struct weir_node 
 	return n;
 }
 
+bool weir_node_knows_rows(const struct weir_node *n)
+{
+	while (n->kind == WEIR_NODE_FILTER || n->kind == WEIR_NODE_PROJECT)
+		n = n->inputs[0];
+	for (uint32_t i = 0; n->kind == WEIR_NODE_UNION && i < n->input_count; i++)
+		if (!weir_node_knows_rows(n->inputs[i]))
+			return false;
+	return n->is_table && (n->kind != WEIR_NODE_AGGREGATE || n->table_key != NULL);
+}
+
+/* The constant that column c of n is in every row; NULL: it is none. */
+static const struct weir_expr *constant_of(const struct weir_node *n, uint32_t c)
+{
+	for (; n->kind == WEIR_NODE_FILTER || n->kind == WEIR_NODE_PROJECT; n = n->inputs[0]) {
+		const struct weir_expr *e = n->kind == WEIR_NODE_PROJECT ? n->exprs[c] : NULL;
+		if (e != NULL && e->op == WEIR_EXPR_CONST)
+			return e->is_null ? NULL : e;
+		if (e != NULL && e->op != WEIR_EXPR_COLUMN)
+			return NULL;
+		c = e != NULL ? e->column : c;
+	}
+	return NULL;
+}
+
+/* Whether column c tells the rows of each input from those of all others. */
+static bool tells_apart(struct weir_node *const *in, uint32_t count, uint32_t c)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct weir_expr *e = constant_of(in[i], c);
+		for (uint32_t k = 0; k < i && e != NULL; k++)
+			if (weir_expr_equal(e, constant_of(in[k], c)))
+				e = NULL;
+		if (e == NULL)
+			return false;
+	}
+	return true;
+}
+
+static bool has_key_column(const struct weir_node *n, uint32_t c)
+{
+	for (uint32_t k = 0; k < n->table_key_count; k++)
+		if (weir_node_same_column(n, n->table_key[k], c))
+			return true;
+	return false;
+}
+
+/* The key of a union of tables. */
+static void union_key(struct weir_topology *tp, struct weir_node *n, struct weir_node *const *in, uint32_t count)
+{
+	uint32_t keys = in[0]->table_key_count, tag = 0;
+	uint32_t *key = weir_mem_take(&tp->m, (keys + 1) * sizeof *key);
+	bool known = true;
+	while (tag < n->column_count && !tells_apart(in, count, tag))
+		tag++;
+	for (uint32_t i = 0; i < count; i++) {
+		known = known && in[i]->is_table && in[i]->table_key != NULL && !in[i]->doubles &&
+			in[i]->table_key_count == keys;
+		for (uint32_t k = 0; k < keys && known; k++)
+			known = has_key_column(in[i], in[0]->table_key[k]);
+	}
+	n->doubles = !known || tag == n->column_count;
+	if (n->doubles)
+		return;
+	for (uint32_t k = 0; k < keys; k++)
+		key[k] = in[0]->table_key[k];
+	key[keys] = tag;
+	n->table_key = key;
+	n->table_key_count = keys + 1;
+}
+
 struct weir_node *weir_build_union(struct weir_topology *tp, struct weir_node *const *in, uint32_t count)
 {
 	char a[80], b[80];
@@ -416,6 +486,8 @@ struct weir_node *weir_build_union(struct weir_topology *tp, struct weir_node *c
 			columns[c].type.not_null = columns[c].type.not_null && in[i]->columns[c].type.not_null;
 		}
 	}
+	if (n->is_table && count > 1)
+		union_key(tp, n, in, count);
 	return n;
 }
 

@@ -131,7 +131,9 @@ struct weir_node {
 	int64_t grace_ms; /* how late its rows may be: the source's; 0 after an aggregate */
 	bool is_table;    /* rows replace earlier ones of their key (PRIMARY KEY, plain GROUP BY, EMIT CHANGES) */
 	const uint32_t *table_key; /* a table's columns that name a row; NULL: none of its columns do any more */
-	bool doubles;              /* a full join of tables on more than keys: two rows of it may be of one key */
+	/* Two rows of it may be of one key: a full join of tables on more than keys, a union of tables that no constant
+	 * tells apart. */
+	bool doubles;
 	uint32_t table_key_count;
 	/* SOURCE, SINK */
 	const struct weir_table_def *table;
@@ -184,7 +186,12 @@ struct weir_node *weir_build_project(struct weir_topology *tp, struct weir_node 
 bool weir_node_same_column(const struct weir_node *n, uint32_t a, uint32_t b);
 /* Whether a table's rows are all there are of a source: what a join as of a time needs. */
 bool weir_node_has_versions(const struct weir_node *n);
-/* Inputs with equal column types (names of the first). Its rowtime is one where every input's is that column. */
+/* Whether a table can say what its rows were: what an aggregate over it needs. Windows that change (EMIT CHANGES)
+ * cannot. */
+bool weir_node_knows_rows(const struct weir_node *n);
+/* Inputs with equal column types (names of the first). Its rowtime is one where every input's is that column. Of tables
+ * it is a table: its key are the inputs', which stand in the same columns, and a column that is another constant in
+ * each of them; where there are no such columns its rows have no key (doubles). */
 struct weir_node *weir_build_union(struct weir_topology *tp, struct weir_node *const *in, uint32_t count);
 /* in's columns, then window_start, window_end (TIMESTAMP(3)) and window_time (the rowtime's type; TIMESTAMP_LTZ(3) with
  * time_column -1, the record's own timestamp). time_column must be a time attribute of in (role ROWTIME or

@@ -477,16 +477,10 @@ const struct weir_expr *weir_planner_time_column(struct weir_planner *p, const s
 /* An aggregate over a table takes out what a row was: that needs a table that knows it, and aggregates that can. */
 static enum weir_err check_retractions(struct weir_planner *p, const struct weir_node *node)
 {
-	const struct weir_node *from = node->inputs[0];
-	while (from->kind == WEIR_NODE_FILTER || from->kind == WEIR_NODE_PROJECT)
-		from = from->inputs[0];
-	bool group = from->kind == WEIR_NODE_AGGREGATE && from->table_key != NULL;
-	if ((from->kind != WEIR_NODE_SOURCE && from->kind != WEIR_NODE_JOIN && from->kind != WEIR_NODE_LATEST &&
-	     !group) ||
-	    node->window.kind != WEIR_WINDOW_NONE)
+	if (!weir_node_knows_rows(node->inputs[0]) || node->window.kind != WEIR_WINDOW_NONE)
 		return weir_diag_set(p->dg, WEIR_E_PLAN,
 				     "not supported yet: state %s aggregates a table that changes by window (EMIT "
-				     "CHANGES), or is a UNION, or windows a table; aggregate the stream, or make the "
+				     "CHANGES), or windows a table; aggregate the stream, or make the "
 				     "first aggregate final",
 				     node->state_name);
 	for (uint32_t i = 0; i < node->agg_count; i++)

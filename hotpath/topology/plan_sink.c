@@ -144,8 +144,8 @@ enum weir_err weir_planner_sink_add(struct weir_planner *p, const struct weir_no
 		}
 		if (in->doubles && topic_of(def) && !sk->changelog)
 			return weir_diag_set(p->dg, WEIR_E_PLAN,
-					     "table %s: rows of a full join that do not match would stand twice under "
-					     "one key: use format changelog-json or debezium-json",
+					     "table %s: two rows may have one key (a union of tables, a full join on "
+					     "more than equal keys): use format changelog-json or debezium-json",
 					     def->name);
 		if (sk->is_table && topic_of(def) && !sk->has_key && !sk->changelog)
 			return weir_diag_set(p->dg, WEIR_E_PLAN,

@@ -395,16 +395,7 @@ enum weir_err sql_compile_group(struct weir_sql *sq, const struct sql_query *q, 
 {
 	struct grouping g = {.sq = sq, .in = in, .in_scope = sql_scope(sq, in, NULL)};
 	bool seen[3] = {false};
-	const struct weir_node *from = in->node;
-	while (from->kind == WEIR_NODE_FILTER || from->kind == WEIR_NODE_PROJECT)
-		from = from->inputs[0];
-	bool group = from->kind == WEIR_NODE_AGGREGATE && from->table_key != NULL;
-	if (in->node->doubles)
-		return sql_error(
-			sq, q->from.at, "use INNER, LEFT or RIGHT JOIN, or FULL JOIN on the keys alone",
-			"not supported yet: an aggregation over a full join of tables on more than equal keys");
-	if (in->node->is_table && from->kind != WEIR_NODE_SOURCE && from->kind != WEIR_NODE_JOIN &&
-	    from->kind != WEIR_NODE_LATEST && !group)
+	if (in->node->is_table && !weir_node_knows_rows(in->node))
 		return sql_error(sq, q->from.at, "aggregate in one step, or over final windows of the stream",
 				 "not supported yet: an aggregation over windows that change (EMIT CHANGES)");
 	enum weir_err err = bind_keys(&g, q, seen);

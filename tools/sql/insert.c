@@ -191,10 +191,13 @@ static enum weir_err check_changes(struct weir_sql *sq, const struct target *tg,
 	    weir_format_is_changelog(o->value_format.kind))
 		return WEIR_OK;
 	if (rel->node->doubles)
-		return sql_error(sq, tg->at, "use 'format' = 'changelog-json' or 'debezium-json'",
-				 "rows of a full join on more than equal keys that do not match stand twice under one "
-				 "key: sink %s would keep one of them",
-				 tg->def->name);
+		return sql_error(
+			sq, tg->at,
+			"give each SELECT of a UNION ALL a constant that tells them apart, and the sink's key "
+			"that column; or use 'format' = 'changelog-json' or 'debezium-json'",
+			"two rows of the query may have one key (UNION ALL of tables, a full join on more than "
+			"equal keys): sink %s would keep one of them",
+			tg->def->name);
 	wanted_key(rel, hint, sizeof hint);
 	if (rel->group_window == WEIR_WINDOW_NONE && tg->def->primary_key_count == 0)
 		return sql_error(sq, tg->at,

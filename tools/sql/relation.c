@@ -469,10 +469,12 @@ static enum weir_err compile_union(struct weir_sql *sq, const struct sql_query *
 		err = sql_compile_query(sq, q->arms[i], changes, &rels[i]);
 		if (err != WEIR_OK)
 			return err;
-		if (rels[i].node->is_table)
-			return sql_error(
-				sq, q->arms[i]->at, NULL,
-				"not supported yet: UNION ALL of results that change (a plain GROUP BY, EMIT CHANGES)");
+		if (rels[i].node->is_table != rels[0].node->is_table)
+			return sql_error(sq, q->arms[i]->at, "make tables of all of them: GROUP BY, SELECT DISTINCT",
+					 "not supported yet: UNION ALL of rows that change and rows that do not");
+		if (rels[i].node->is_table && !weir_node_knows_rows(rels[i].node))
+			return sql_error(sq, q->arms[i]->at, "leave EMIT CHANGES out, or write each into the sink",
+					 "not supported yet: UNION ALL of windows that change (EMIT CHANGES)");
 		if (rels[i].window != NULL && rels[i].window->kind != WEIR_WINDOW_TUMBLE)
 			return sql_error(sq, q->arms[i]->at, NULL,
 					 "not supported yet: UNION ALL of windows before they are aggregated");
@@ -504,6 +506,8 @@ static enum weir_err compile_union(struct weir_sql *sq, const struct sql_query *
 		return err;
 	*out = (struct sql_rel){.node = weir_build_union(sq->tp, nodes, q->arm_count),
 				.column_count = rels[0].column_count};
+	if (out->node->is_table)
+		sql_name_table_key(sq, out);
 	return sql_check_built(sq, q->at);
 }
 

@@ -30,7 +30,7 @@ final class Tables {
 		return out;
 	}
 
-	static final List<String> KINDS = List.of("TABLES", "TABLES FULL", "TABLES USING", "TABLES FOREIGN", "TABLES THREE", "TABLE GROUPS", "TEMPORAL", "TEMPORAL", "THREE STREAMS", "WINDOWS OF WINDOWS");
+	static final List<String> KINDS = List.of("TABLES", "TABLES FULL", "TABLES USING", "TABLES UNION", "TABLES UNION", "TABLES FOREIGN", "TABLES THREE", "TABLE GROUPS", "TEMPORAL", "TEMPORAL", "THREE STREAMS", "WINDOWS OF WINDOWS");
 
 	static void make(Random rnd, Queries.Query q, String kind, long unit) {
 		q.delay = unit * 40;
@@ -50,6 +50,27 @@ final class Tables {
 		q.keys = 1;
 		int inputs = 2;
 		switch (kind) {
+		case "TABLES UNION" -> {
+			/* Rows of all sides; told apart by a constant they are a table, else both may have one key. */
+			String from = pick(rnd, List.of("%1$s", "%1$s WHERE v > 0", "(SELECT a.id, a.h, a.v, b.s FROM %1$s a " + join + " %2$s b ON a.id = b.id" + on + ")")),
+				other = pick(rnd, List.of("%2$s", "%2$s WHERE s <> 'b' OR v IS NULL", "(SELECT a.h AS id, MAX(a.id) AS h, SUM(a.v) AS v, MIN(a.s) AS s FROM %1$s a WHERE a.h IS NOT NULL GROUP BY a.h)"));
+			switch (rnd.nextInt(5)) {
+			case 0 -> {
+				q.keys = 2;
+				q.flink = "SELECT id AS c0, 'a' AS c1, v AS c2, s AS c3 FROM " + from + "\n  UNION ALL SELECT id, 'b', v, s FROM " + other;
+			}
+			case 1 -> {
+				q.keys = 0;
+				q.flink = "SELECT id AS c0, v AS c1, s AS c2 FROM " + from + "\n  UNION ALL SELECT id, v, s FROM " + other;
+			}
+			case 2 -> {
+				q.keys = 2;
+				q.flink = "SELECT s AS c0, h AS c1 FROM " + from + "\n  UNION SELECT s, h FROM " + other;
+			}
+			case 3 -> q.flink = "SELECT k AS c0, COUNT(*) AS c1, SUM(v) AS c2, MAX(v) AS c3\n  FROM (SELECT s AS k, v FROM " + from + " UNION ALL SELECT s, v FROM " + other + ") GROUP BY k";
+			default -> q.flink = "SELECT k AS c0, COUNT(*) AS c1, SUM(v) AS c2, MAX(w) AS c3\n  FROM (SELECT COALESCE(a.s, b.s) AS k, a.v AS v, b.v AS w FROM %1$s a FULL JOIN %2$s b ON a.id = b.id" + on + ") GROUP BY k";
+			}
+		}
 		case "TABLES USING" -> {
 			join = pick(rnd, List.of("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"));
 			/* In Flink the name alone is ambiguous. */
