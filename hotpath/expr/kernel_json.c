@@ -177,14 +177,35 @@ WEIR_KERNEL(json_exists)
 	}
 }
 
-WEIR_KERNEL(is_json)
+/* The texts that are JSON of one of these forms. */
+static inline void json_is(struct weir_kernel *k, uint32_t forms)
 {
 	WEIR_FOR_ROWS(k, r)
 	{
 		struct weir_json_text_slice v;
 		struct weir_str s = weir_arg_str(k, 0, r);
-		k->out->u8[r] = weir_json_text_whole(s.data, s.bytes, &v);
+		k->out->u8[r] = weir_json_text_whole(s.data, s.bytes, &v) && (forms >> v.form & 1) != 0;
 	}
+}
+
+WEIR_KERNEL(is_json)
+{
+	json_is(k, ~0U);
+}
+
+WEIR_KERNEL(is_json_object)
+{
+	json_is(k, 1U << WEIR_JSON_TEXT_OBJECT);
+}
+
+WEIR_KERNEL(is_json_array)
+{
+	json_is(k, 1U << WEIR_JSON_TEXT_ARRAY);
+}
+
+WEIR_KERNEL(is_json_scalar)
+{
+	json_is(k, ~(1U << WEIR_JSON_TEXT_OBJECT | 1U << WEIR_JSON_TEXT_ARRAY));
 }
 
 /* -- nested values -- */

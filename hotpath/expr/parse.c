@@ -721,7 +721,7 @@ static struct weir_ast *parse_chain(struct parser *p, struct weir_ast *left, con
 	return list_take(p, &l, a, ok);
 }
 
-/* IS [NOT] NULL | TRUE | FALSE | UNKNOWN | JSON | DISTINCT FROM e */
+/* IS [NOT] NULL | TRUE | FALSE | UNKNOWN | JSON [VALUE | OBJECT | ARRAY | SCALAR] | DISTINCT FROM e */
 static struct weir_ast *parse_is(struct parser *p, struct weir_ast *left)
 {
 	static const char *const words[] = {"NULL", "TRUE", "FALSE", "UNKNOWN"};
@@ -740,7 +740,12 @@ static struct weir_ast *parse_is(struct parser *p, struct weir_ast *left)
 		if (accept(p, words[i]))
 			return with_args(p, set_text(a, words[i]), 1, left, NULL, NULL);
 	if (accept(p, "JSON")) { /* NULL is no JSON */
-		struct weir_ast *json = new_call(p, "IS JSON", at, 1, left, NULL, NULL);
+		const char *form = accept(p, "VALUE")    ? "IS JSON"
+				   : accept(p, "OBJECT") ? "IS JSON OBJECT"
+				   : accept(p, "ARRAY")  ? "IS JSON ARRAY"
+				   : accept(p, "SCALAR") ? "IS JSON SCALAR"
+							 : "IS JSON";
+		struct weir_ast *json = new_call(p, form, at, 1, left, NULL, NULL);
 		return json == NULL ? NULL
 				    : new_call(p, a->negated ? "IS NOT TRUE" : "IS TRUE", at, 1, json, NULL, NULL);
 	}
