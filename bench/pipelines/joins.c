@@ -1,6 +1,6 @@
 /* joins.c: the whole engine on joins of recorded topics, one worker: each against the same records without the join.
  *
- *   joins IN [OUT] [--runs N] [--only NAME]
+ *   joins IN [OUT] [--runs N] [--only NAME,NAME...]
  * IN: a folder with the recorded topics order.placed, sale.made and product.updated of `weir gen`; payment.settled,
  * where it is missing, is made there: every order is paid two seconds after it was placed. OUT: where results and
  * changelogs go (below IN), removed before each run.
@@ -159,6 +159,19 @@ static void report_memory(void)
 	printf("result buffered_bytes %.1f\n", (double)bytes / ROWS - KEY_BYTES - ROW_BYTES);
 }
 
+/* Whether name is one of those in only, which commas part; NULL has them all. */
+static bool is_wanted(const char *only, const char *name)
+{
+	size_t n = strlen(name);
+	while (only && *only) {
+		size_t part = strcspn(only, ",");
+		if (part == n && memcmp(only, name, n) == 0)
+			return true;
+		only += part + (only[part] != 0);
+	}
+	return only == NULL;
+}
+
 int main(int argc, char **argv)
 {
 	static struct weir_cost costs[WEIR_COUNT_OF(forms)];
@@ -175,7 +188,7 @@ int main(int argc, char **argv)
 			only = argv[at + 1];
 	}
 	if (argc < 2) {
-		fprintf(stderr, "usage: joins IN [OUT] [--runs N] [--only NAME]\n");
+		fprintf(stderr, "usage: joins IN [OUT] [--runs N] [--only NAME,NAME...]\n");
 		return 2;
 	}
 	if (!out[0])
@@ -184,7 +197,7 @@ int main(int argc, char **argv)
 		return 1;
 	for (unsigned r = 0; r < rounds; r++) {
 		for (size_t f = 0; f < WEIR_COUNT_OF(forms); f++) {
-			if (only && !strstr(only, forms[f].name))
+			if (!is_wanted(only, forms[f].name))
 				continue;
 			weir_cost_clear(out);
 			if (!run(&costs[f], sources, forms[f].text, argv[1], out))
@@ -194,7 +207,7 @@ int main(int argc, char **argv)
 	for (size_t f = 0; f < WEIR_COUNT_OF(forms); f++)
 		weir_cost_report(forms[f].name, &costs[f]);
 	weir_cost_clear(out);
-	if (!only || strstr(only, "memory"))
+	if (is_wanted(only, "memory"))
 		report_memory();
 	return 0;
 }

@@ -83,8 +83,8 @@ static inline size_t put_escape(uint8_t *to, uint8_t c)
 	return 6;
 }
 
-/* s in quotes. Usually nothing needs an escape, and the whole is one copy. */
-static void put_string(struct weir_buf *out, const uint8_t *s, size_t bytes)
+/* s in quotes. */
+static WEIR_NOINLINE void put_any_string(struct weir_buf *out, const uint8_t *s, size_t bytes)
 {
 	size_t run = plain_run(s, bytes);
 	uint8_t *to = weir_buf_room(out, bytes + 2);
@@ -111,6 +111,52 @@ static void put_string(struct weir_buf *out, const uint8_t *s, size_t bytes)
 		run = plain_run(s, bytes);
 	}
 	weir_buf_put_byte(out, '"');
+}
+
+/* Not 0 in some top bit of a byte iff v has a byte below 0x20, a quote or a backslash; other bits are noise. Bytes from
+ * 0x80 on are none of them. */
+static inline uint64_t word_escapes(uint64_t v)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t quote = v ^ ones * '"', slash = v ^ ones * '\\';
+	return ((v - ones * 0x20) | (quote - ones) | (slash - ones)) & ~v;
+}
+
+/* A short s, at least 4 bytes, in quotes at `to`: it is looked at and copied as two words, which overlap. False: it is
+ * longer, or a byte of it needs an escape; `to` holds nothing then. */
+static inline bool put_short(uint8_t *to, const uint8_t *s, size_t bytes)
+{
+	uint64_t first, last;
+	if (bytes >= 8) {
+		if (bytes > 16)
+			return false;
+		first = weir_load_le64(s);
+		last = weir_load_le64(s + bytes - 8);
+		if (((word_escapes(first) | word_escapes(last)) & UINT64_C(0x8080808080808080)) != 0)
+			return false;
+		weir_store_le64(to + 1, first);
+		weir_store_le64(to + 1 + bytes - 8, last);
+	} else {
+		first = weir_load_le32(s);
+		last = weir_load_le32(s + bytes - 4);
+		if ((word_escapes(first | last << 32) & UINT64_C(0x8080808080808080)) != 0)
+			return false;
+		weir_store_le32(to + 1, (uint32_t)first);
+		weir_store_le32(to + 1 + bytes - 4, (uint32_t)last);
+	}
+	to[0] = '"';
+	to[bytes + 1] = '"';
+	return true;
+}
+
+/* s in quotes. Usually nothing needs an escape, and the whole is one copy. */
+static inline void put_string(struct weir_buf *out, const uint8_t *s, size_t bytes)
+{
+	if (bytes >= 4 && put_short(weir_buf_room(out, bytes + 2), s, bytes)) {
+		out->bytes += bytes + 2;
+		return;
+	}
+	put_any_string(out, s, bytes);
 }
 
 /* NaN and the infinities have no JSON text: NULL. */

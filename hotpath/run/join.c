@@ -110,6 +110,8 @@ enum weir_err weir_join_create(struct weir_join **out, struct weir_worker *w, ui
 	weir_scratch_init(&jn->scratch);
 	weir_rows_init(&jn->own, jn->def);
 	jn->own_ptrs = pointers_to(&jn->own);
+	if (jn->def->sides[0].table != jn->def->sides[1].table && !jn->def->versioned && jn->def->foreign == 0)
+		weir_beside_create(jn);
 	*out = jn;
 	if (!jn->ps->residual)
 		return WEIR_OK;
@@ -131,6 +133,7 @@ void weir_join_destroy(struct weir_join *jn)
 {
 	if (!jn)
 		return;
+	weir_beside_destroy(jn);
 	weir_join_blocks_free(jn->blocks);
 	weir_join_blocks_free(jn->free_blocks);
 	weir_join_blocks_free(jn->large);
@@ -283,6 +286,8 @@ void weir_join_flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 	const struct weir_col *const *cols = jn->fr ? jn->fr->col_ptrs : jn->own_ptrs;
 	if (jn->later_count)
 		put_later(jn, r);
+	if (jn->beside)
+		weir_beside_write(jn, r);
 	if (jn->residual && !jn->def->within)
 		unmatch_failed(jn, r, cols);
 	weir_worker_put_rows(w, b, jn->stage, slot, b->seq, r, is_tables(jn));
@@ -465,31 +470,17 @@ static bool apply_within(struct weir_join *jn, struct weir_bundle *b, struct wei
 	return true;
 }
 
-/* A row beside a table, or of it. False: no room, come again. */
-static bool apply_table(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl, const struct held *h)
+/* A row of a global table. */
+static void apply_global(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl, const struct held *h)
 {
 	struct weir_join_row row;
 	sl->records++;
-	if (jn->def->sides[h->side].table) {
-		weir_join_unpin(jn, b, sl->number, weir_join_table_entry(sl, h->side, &h->r, &row));
-		if (h->deletes)
-			weir_join_table_delete(sl, h->side, &h->r);
-		else
-			weir_join_table_put(sl, h->side, &h->r);
-		jn->w->st->now->applied++;
-		return true;
-	}
-	if (!weir_join_room(jn, b, sl->number)) {
-		sl->records--;
-		return false;
-	}
-	struct weir_entry *found = h->null_key ? NULL : weir_join_table_entry(sl, 1 - h->side, &h->r, &row);
-	bool outer = jn->def->sides[h->side].outer;
-	jn->w->st->now->applied += found != NULL || outer;
-	jn->w->st->now->filtered += !found && !outer;
-	if (found || outer)
-		weir_join_emit_later(jn, h->side, &h->r, found ? &row : NULL, found);
-	return true;
+	weir_join_unpin(jn, b, sl->number, weir_join_table_entry(sl, h->side, &h->r, &row));
+	if (h->deletes)
+		weir_join_table_delete(sl, h->side, &h->r);
+	else
+		weir_join_table_put(sl, h->side, &h->r);
+	jn->w->st->now->applied++;
 }
 
 /* What the rows to come will touch, in steps. */
@@ -684,78 +675,15 @@ static bool apply(struct weir_join *jn, struct weir_bundle *b, struct weir_slot 
 		return weir_join_apply_foreign(jn, b, sl, weir_join_held(t));
 	if (is_tables(jn))
 		return apply_tables(jn, b, sl, weir_join_held(t));
-	return jn->def->versioned ? apply_versioned(jn, b, sl, weir_join_held(t))
-				  : apply_table(jn, b, sl, weir_join_held(t));
-}
-
-/* A row of the stream that stands beside a table, and the table's or NULL: a result, its columns to be written when it
- * is handed on. */
-static inline void put_beside(struct weir_join *jn, const struct held *h, const struct weir_slot *sl,
-			      struct weir_entry *e)
-{
-	struct weir_rows *to = jn->out;
-	uint32_t n = to->count++, at = jn->later_count++;
-	struct weir_packed *row = &jn->packed[1 - h->side][at];
-	*row = (struct weir_packed){0};
-	if (e) {
-		const struct weir_text *t = weir_table_text(sl->def, e);
-		*row = (struct weir_packed){weir_text_data(&sl->pages, t), t->bytes};
-		e->flags |= WEIR_ENTRY_CHANGED;
-		__builtin_prefetch(row->data, 0, 3);
-	}
-	jn->later[at] = (uint16_t)n;
-	jn->packed[h->side][at] = (struct weir_packed){h->r.row, h->r.row_bytes};
-	to->time[n] = h->r.time;
-	to->op[n] = WEIR_OP_INSERT;
-	to->entry[n] = e;
-	if (jn->reads_keys)
-		weir_join_put_key(jn, h->r.key, h->r.key_bytes, n);
-	if (jn->has_stage_branch)
-		jn->out_bytes += h->r.row_bytes + row->bytes;
-}
-
-/* Rows beside a table, or of it. Cost: about 110 instructions a row of the stream. */
-static bool run_table(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl)
-{
-	const struct weir_state_def *def = jn->def;
-	uint32_t table = def->sides[0].table ? 0 : 1;
-	bool outer = def->sides[1 - table].outer;
-	const struct weir_index *ix = weir_join_table_index(sl, table);
-	struct weir_counters *now = jn->w->st->now;
-	for (; jn->at < jn->end; jn->at++) {
-		const struct weir_join_turn *t = &jn->sorted[jn->at]; /* readable WEIR_JOIN_AHEAD beyond the last */
-		const struct held *h = weir_join_held(t);
-		const uint8_t *p = (const uint8_t *)weir_join_held(&t[AHEAD_ROW]);
-		__builtin_prefetch(p, 0, 3);
-		__builtin_prefetch(p + WEIR_CACHE_LINE, 0, 3);
-		weir_index_prefetch(ix, weir_join_turn_hash(&t[AHEAD_INDEX]), false);
-		weir_index_prefetch(ix, weir_join_turn_hash(&t[AHEAD_ENTRY]), true);
-		if (WEIR_UNLIKELY(weir_join_turn_side(t) == table || h->null_key)) {
-			if (!apply_table(jn, b, sl, h))
-				return false;
-			continue;
-		}
-		if (!weir_join_room(jn, b, sl->number))
-			return false;
-		uint64_t *free_place;
-		const uint64_t *at =
-			weir_index_find_short(ix, def, weir_join_turn_hash(t), h->r.key, h->r.key_bytes, &free_place);
-		sl->records++;
-		now->applied += at != NULL || outer;
-		now->filtered += at == NULL && !outer;
-		if (at != NULL || outer)
-			put_beside(jn, h, sl, at != NULL ? weir_index_entry(*at) : NULL);
-	}
-	return true;
+	return apply_versioned(jn, b, sl, weir_join_held(t));
 }
 
 static bool run_rows(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl)
 {
-	const struct weir_state_def *def = jn->def;
 	if (jn->inner)
 		return weir_join_run_inner(jn, b, sl);
-	if (def->sides[0].table != def->sides[1].table && !def->versioned && def->foreign == 0)
-		return run_table(jn, b, sl);
+	if (jn->beside)
+		return weir_beside_run(jn, b, sl);
 	for (;;) {
 		if (jn->current &&
 		    !(jn->def->foreign != 0 ? weir_join_put_foreign(jn, b, sl) : weir_join_put_found(jn, b, sl)))
@@ -806,7 +734,7 @@ static void apply_first(struct weir_join *jn, struct weir_bundle *b, struct weir
 	struct weir_counters *now = jn->w->st->now;
 	uint64_t applied = now->applied, filtered = now->filtered;
 	for (uint32_t i = 0; i < jn->first[sl->number].bytes / sizeof *h; i++)
-		(void)apply_table(jn, b, sl, h[i]);
+		apply_global(jn, b, sl, h[i]);
 	if (jn->ps->broadcast && sl->number != 0) {
 		now->applied = applied;
 		now->filtered = filtered;
@@ -824,6 +752,8 @@ bool weir_join_run(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, b
 		jn->end = jn->slot_start[slot + 1];
 		jn->current = NULL;
 		apply_first(jn, b, sl);
+		if (jn->beside)
+			weir_beside_begin(jn, slot);
 	}
 	if (jn->phase == PHASE_ROWS) {
 		if (!run_rows(jn, b, sl))

@@ -37,7 +37,7 @@ static void hold_begin(struct weir_join *jn)
 	}
 }
 
-static void *hold_more(struct weir_join *jn, struct hold_memory *hm, size_t bytes)
+void *weir_join_more(struct weir_join *jn, struct hold_memory *hm, size_t bytes)
 {
 	if (bytes > BLOCK_BYTES / 4) {
 		struct block *bl = weir_xmalloc(sizeof *bl + bytes);
@@ -64,7 +64,7 @@ static void *hold_take(struct weir_join *jn, uint32_t slot, size_t bytes)
 {
 	struct hold_memory *hm = &jn->memory[slot];
 	if (WEIR_UNLIKELY((size_t)(hm->end - hm->at) < bytes))
-		return hold_more(jn, hm, bytes);
+		return weir_join_more(jn, hm, bytes);
 	void *p = hm->at;
 	hm->at += bytes;
 	__builtin_prefetch(hm->at + 2 * WEIR_CACHE_LINE, 1, 3); /* where the slot's next row will stand */
@@ -324,6 +324,10 @@ void weir_join_hold(struct weir_join *jn, const struct weir_fragment *fr, const 
 		return;
 	if (!jn->holding)
 		hold_begin(jn);
+	if (jn->beside && !jn->w->cf.plan->branches[fb->branch].global) {
+		weir_beside_hold(jn, fr, fb, keyed, rows, count, skip);
+		return;
+	}
 	hg.fixed = weir_row_fixed(keyed->cols, hg.col_count);
 	for (uint32_t k = 0; k < hg.key_count; k++)
 		hg.null_keys |= fb->out[k]->has_null;
@@ -630,7 +634,7 @@ void weir_join_merge(struct weir_join *jn)
 {
 	uint32_t slots = jn->ps->slot_count;
 	memset(jn->slot_start, 0, (slots + 1) * sizeof *jn->slot_start);
-	if (!jn->holding)
+	if (!jn->holding || jn->beside)
 		return;
 	order_room(jn);
 	note_lanes(jn);
@@ -673,4 +677,6 @@ void weir_join_reset(struct weir_join *jn)
 		jn->first[k].bytes = 0;
 	for (uint32_t i = 0; i < jn->lane_count; i++)
 		jn->lanes[i].items.bytes = 0;
+	if (jn->beside)
+		weir_beside_reset(jn);
 }

@@ -90,8 +90,9 @@ struct weir_join {
 	const struct weir_plan_stage *ps;
 	const struct weir_state_def *def;
 	bool has_stage_branch;
-	bool reads_keys; /* somebody reads key columns of its rows */
-	bool inner;      /* rows lie in the join's buffer from when they come: join_inner.c */
+	bool reads_keys;            /* somebody reads key columns of its rows */
+	struct weir_beside *beside; /* join_beside.c; NULL: a join of another kind */
+	bool inner;                 /* rows lie in the join's buffer from when they come: join_inner.c */
 	/* holding */
 	bool holding;
 	uint32_t *lane_base; /* by branch of the plan: its first lane */
@@ -160,6 +161,30 @@ struct weir_join {
 int64_t weir_join_task_at(struct weir_join *jn, const struct weir_join_turn *t);
 /* What the clock says of a lane; *out: it is not in the minimum. */
 int64_t weir_join_lane_time(const struct weir_join *jn, const struct lane *ln, bool *out);
+
+/* bytes (a multiple of 8) where hm, among whose held rows they come, has no more room. */
+void *weir_join_more(struct weir_join *jn, struct hold_memory *hm, size_t bytes);
+
+/* ---- join_beside.c ---- */
+
+void weir_beside_create(struct weir_join *jn);
+void weir_beside_destroy(struct weir_join *jn);
+/* weir_join_hold of a branch that is not global. */
+void weir_beside_hold(struct weir_join *jn, const struct weir_fragment *fr, const struct weir_fragment_branch *fb,
+		      const struct weir_keyed *keyed, const uint16_t *rows, uint32_t count, const uint64_t *skip);
+/* Puts the slot's rows into their order, to be run from jn->at to jn->end. */
+void weir_beside_begin(struct weir_join *jn, uint32_t slot);
+/* The rows of a slot, from jn->at on. False: no fragment is free, come again. */
+bool weir_beside_run(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl);
+/* Writes the columns of rows that were run, which are handed on now. */
+void weir_beside_write(struct weir_join *jn, struct weir_rows *r);
+/* What was held is forgotten. */
+void weir_beside_reset(struct weir_join *jn);
+/* The first column of a side in the join's rows. */
+WEIR_INLINE uint32_t weir_beside_column(const struct weir_join *jn, uint32_t side)
+{
+	return jn->def->key_count + (side == 0 ? 0 : jn->def->sides[0].col_count);
+}
 
 /* ---- join_inner.c ---- */
 
