@@ -203,6 +203,25 @@ static enum weir_err put_results(struct weir_snapshot *sn, uint32_t output, cons
 	return err;
 }
 
+/* Results that lie in another order than they leave in. */
+static enum weir_err put_ordered(struct weir_snapshot *sn, const struct weir_chunk *c, const struct weir_bundle *b,
+				 struct weir_diag **dg)
+{
+	enum { AHEAD = 8 };
+	const uint64_t *at = (const uint64_t *)(const void *)b->order.data + c->at;
+	enum weir_err err = WEIR_OK;
+	for (uint32_t i = 0; i < c->results && err == WEIR_OK; i++) {
+		struct weir_result head;
+		const uint8_t *key, *value, *headers;
+		const uint8_t *later = b->results.data + at[i + AHEAD < c->results ? i + AHEAD : i];
+		__builtin_prefetch(later, 0, 3);
+		__builtin_prefetch(later + WEIR_CACHE_LINE, 0, 3);
+		(void)weir_result_get(&b->results, at[i], &head, &key, &value, &headers);
+		err = put_result(sn, c->output, &head, key, value, headers, dg);
+	}
+	return err;
+}
+
 /* Closed windows: sorted here, read in chunks, through the branch's tail. */
 static enum weir_err put_closed(struct weir_snapshot *sn, const struct weir_chunk *c, struct weir_diag **dg)
 {
@@ -265,8 +284,9 @@ static enum weir_err write_results(struct weir_snapshot *sn, struct weir_diag **
 	enum weir_err err = WEIR_OK;
 	for (uint32_t i = 0; i < count && err == WEIR_OK; i++) {
 		const struct weir_chunk *c = sn->refs[i].c;
-		err = c->closed ? put_closed(sn, c, dg)
-				: put_results(sn, c->output, &sn->refs[i].b->results, c->at, c->at + c->bytes, dg);
+		err = c->closed    ? put_closed(sn, c, dg)
+		      : c->ordered ? put_ordered(sn, c, sn->refs[i].b, dg)
+				   : put_results(sn, c->output, &sn->refs[i].b->results, c->at, c->at + c->bytes, dg);
 		if (sn->text.bytes > 65536 || (i + 1 == count && sn->text.bytes)) {
 			if (sn->cf.write_text &&
 			    sn->cf.write_text(sn->cf.text_ctx, (const char *)sn->text.data, sn->text.bytes) != 0)
@@ -642,7 +662,7 @@ enum weir_err weir_snapshot_step(struct weir_snapshot *sn, bool *moved, struct w
 	count_windows(sn);
 	publish_stats(sn);
 	for (uint32_t w = 0; w < sn->cf.worker_count; w++) {
-		sn->point->cost += sn->bundles[w]->results.capacity + sn->bundles[w]->deltas.capacity;
+		sn->point->cost += weir_bundle_bytes(sn->bundles[w]);
 		sn->bundles[w]->committed = sn->point->barrier;
 		bool pushed = weir_ring_push(&sn->cf.workers[w]->bundle_back, sn->bundles[w]);
 		WEIR_ASSERT(pushed);

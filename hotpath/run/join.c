@@ -753,7 +753,7 @@ bool weir_join_run(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, b
 		jn->current = NULL;
 		apply_first(jn, b, sl);
 		if (jn->beside)
-			weir_beside_begin(jn, slot);
+			weir_beside_begin(jn, b, sl);
 	}
 	if (jn->phase == PHASE_ROWS) {
 		if (!run_rows(jn, b, sl))

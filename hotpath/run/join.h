@@ -25,6 +25,11 @@ void weir_join_destroy(struct weir_join *jn);
  * NULL. */
 void weir_join_hold(struct weir_join *jn, const struct weir_fragment *fr, const struct weir_fragment_branch *fb,
 		    const struct weir_keyed *keyed, const uint16_t *rows, uint32_t count, const uint64_t *skip);
+/* Whether rows of a scan's fragment need not be held, since no row of the table they stand beside comes any more: then
+ * their results are written into b at once, and weir_join_run only says in which order they leave. False:
+ * weir_join_hold takes them. */
+bool weir_join_beside(struct weir_join *jn, struct weir_bundle *b, const struct weir_fragment *fr,
+		      const struct weir_fragment_branch *fb, uint32_t count);
 /* Order point, at the stage's level: merges what is held. */
 void weir_join_merge(struct weir_join *jn);
 /* Applies the rows of an own slot and hands its results on. False: no fragment is free, come again for the same slot.

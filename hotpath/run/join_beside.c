@@ -8,6 +8,11 @@
  *   row of the stream   struct row | a cell per column | bits of those that are NULL, if any may be | key | strings
  *   row of the table    struct row | key | packed row (row.h)
  *
+ * Once the table's topic is at its bound, rows of the stream need not wait:
+ *
+ *   beside  rows of a batch are looked up and written into the bundle; a ref says where the result lies
+ *   run     slot by slot: refs in their order go to snap as an ordered chunk
+ *
  * A cell is the value, or place and length of the string. So a slot's rows lie together, in about 64 bytes each; its
  * state is read while it is in the cache, whatever number of slots there is; and rows that are handed on read their
  * strings where they are held. */
@@ -26,8 +31,9 @@ struct row {
 
 /* A row that waits for its turn. */
 struct ref {
-	int64_t key;  /* in the merge: the largest time of its lane so far */
-	uint64_t row; /* enum what << 48 | where it lies */
+	int64_t key; /* in the merge: the largest time of its lane so far */
+	uint64_t
+		row; /* enum what << 48 | where it lies; of one that is not held, where its result lies in the bundle */
 };
 enum what { IS_TABLE = 1, IS_DELETE = 2, IS_NULL_KEY = 4, HAS_NULLS = 8 };
 
@@ -42,6 +48,7 @@ struct beside_slot {
 	uint32_t count, capacity; /* of refs, PHASE of which stay free */
 	uint32_t lane_next;       /* of the last piece, plus one; 0: there is none */
 	uint32_t table_rows;
+	uint32_t passed; /* rows of the stream that were not held */
 	uint32_t piece_count, piece_capacity;
 	struct piece *pieces;
 };
@@ -65,6 +72,10 @@ struct weir_beside {
 	struct ref *merged[2];
 	uint32_t merged_capacity;
 	const struct ref *turn;
+	bool may_pass;                /* rows of the stream need not be held once the table is at its bound */
+	bool passes;                  /* they are not, up to the next order point */
+	const struct weir_index **ix; /* by slot: the table's, while they pass */
+	const struct weir_col **in;   /* likewise: columns of the join's rows */
 	bool pins; /* the table changes in this order point: rows to be written are kept up with (weir_join_unpin) */
 	/* rows of jn->out: of the stream, whose table rows stand in jn->packed */
 	const struct row *own[WEIR_BATCH_ROWS];
@@ -79,6 +90,19 @@ static struct beside_slot *slots_create(uint32_t count)
 	WEIR_ASSERT(slots != NULL);
 	memset(slots, 0, count * sizeof *slots);
 	return slots;
+}
+
+/* All branches in come from topics, the only one out goes to a sink; and key columns that are read are what was keyed
+ * by, which of floating point numbers need not be so (-0.0). */
+static bool may_pass(const struct weir_join *jn)
+{
+	const struct weir_plan *pl = jn->w->cf.plan;
+	bool may = jn->ps->branch_count == 1 && !jn->has_stage_branch && jn->w->cf.future_max_ms < 0;
+	for (uint32_t i = 0; i < jn->ps->input_count; i++)
+		may = may && pl->branches[jn->ps->inputs[i]].from == WEIR_FROM_SCAN;
+	for (uint32_t k = 0; k < jn->def->key_count && jn->reads_keys; k++)
+		may = may && weir_type_phys(&jn->def->key_types[k]) != WEIR_PHYS_F64;
+	return may && pl->sinks[pl->branches[jn->ps->branches[0]].target].repartition < 0;
 }
 
 void weir_beside_create(struct weir_join *jn)
@@ -101,6 +125,9 @@ void weir_beside_create(struct weir_join *jn)
 	be->map_bytes = (count + 7) / 8;
 	for (uint32_t i = 0; i < WEIR_BATCH_ROWS; i++)
 		be->rows[i] = (uint16_t)i;
+	be->ix = weir_xcalloc(jn->ps->slot_count + 1, sizeof *be->ix);
+	be->in = weir_xcalloc(jn->own.col_count + 1, sizeof *be->in);
+	be->may_pass = may_pass(jn);
 }
 
 void weir_beside_destroy(struct weir_join *jn)
@@ -116,6 +143,8 @@ void weir_beside_destroy(struct weir_join *jn)
 	free(be->lane_rows);
 	free(be->lane_at);
 	free(be->cell);
+	free(be->ix);
+	free(be->in);
 	free(be->merged[0]);
 	free(be->merged[1]);
 	free(be);
@@ -125,7 +154,7 @@ void weir_beside_reset(struct weir_join *jn)
 {
 	for (uint32_t s = 0; s < jn->ps->slot_count; s++) {
 		struct beside_slot *bs = &jn->beside->slots[s];
-		bs->count = bs->piece_count = bs->table_rows = bs->lane_next = 0;
+		bs->count = bs->piece_count = bs->table_rows = bs->lane_next = bs->passed = 0;
 		bs->memory = (struct hold_memory){0};
 		if (bs->capacity > REFS_KEPT) {
 			free(bs->refs);
@@ -137,6 +166,29 @@ void weir_beside_reset(struct weir_join *jn)
 			bs->pieces = NULL;
 			bs->piece_capacity = 0;
 		}
+	}
+}
+
+/* Whether no row of the table comes any more. */
+static bool is_at_bound(const struct weir_join *jn)
+{
+	bool at_bound = true;
+	for (uint32_t i = 0; i < jn->lane_count && at_bound; i++) {
+		const struct lane *ln = &jn->lanes[i];
+		if (jn->w->cf.plan->branches[ln->branch].side == jn->beside->table)
+			at_bound = !ln->topic &&
+				   (weir_times_part_flags(jn->w->times, ln->from) & WEIR_UPSTREAM_BOUND) != 0;
+	}
+	return at_bound;
+}
+
+void weir_beside_open(struct weir_join *jn)
+{
+	struct weir_beside *be = jn->beside;
+	be->passes = be->may_pass && is_at_bound(jn);
+	for (uint32_t s = 0; s < jn->ps->slot_count && be->passes; s++) {
+		const struct weir_slot *sl = jn->w->slots[jn->stage][s];
+		be->ix[s] = sl ? weir_join_table_index(sl, be->table) : NULL;
 	}
 }
 
@@ -313,6 +365,7 @@ void weir_beside_hold(struct weir_join *jn, const struct weir_fragment *fr, cons
 		kp.nulls |= keyed->cols[c]->has_null;
 	lane_keys(&jn->lanes[kp.lane], fr, fr->input ? fr->time : keyed->time,
 		  fr->input ? fr->sel.count : fr->rows.count, skip, key);
+	WEIR_ASSERT(!jn->beside->passes);
 	if (side == jn->beside->table)
 		hold_table(jn, &kp, rows, count);
 	else
@@ -432,10 +485,30 @@ static struct ref *put_in_order(struct weir_join *jn, struct ref *from, struct r
 	return sort_bytes(from, to, count, low, bytes);
 }
 
-void weir_beside_begin(struct weir_join *jn, uint32_t slot)
+/* Results of rows that were not held, in their order. */
+static void put_ordered(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, const struct ref *turn,
+			uint32_t count)
+{
+	const struct weir_plan_branch *br = &jn->w->cf.plan->branches[jn->ps->branches[0]];
+	uint64_t *at = (uint64_t *)(void *)weir_buf_room(&b->order, count * sizeof *at);
+	struct weir_chunk *c = weir_bundle_chunk(b);
+	c->output = br->target;
+	c->stage = jn->stage + 1;
+	c->slot = slot;
+	c->seq = b->seq;
+	c->branch = jn->ps->branches[0];
+	c->results = count;
+	c->ordered = true;
+	c->at = b->order.bytes / sizeof *at;
+	for (uint32_t i = 0; i < count; i++)
+		at[i] = turn[i].row;
+	b->order.bytes += count * sizeof *at;
+}
+
+void weir_beside_begin(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl)
 {
 	struct weir_beside *be = jn->beside;
-	struct beside_slot *bs = &be->slots[slot];
+	struct beside_slot *bs = &be->slots[sl->number];
 	struct ref *turn = bs->refs;
 	jn->at = 0;
 	jn->end = bs->count;
@@ -450,6 +523,13 @@ void weir_beside_begin(struct weir_join *jn, uint32_t slot)
 		}
 		uint32_t lanes = part_lanes(jn, bs, be->merged[0]);
 		turn = put_in_order(jn, be->merged[0], be->merged[1], lanes, bs->count);
+	}
+	if (be->passes) {
+		jn->end = 0;
+		sl->records += bs->passed;
+		if (bs->count != 0)
+			put_ordered(jn, b, sl->number, turn, bs->count);
+		return;
 	}
 	for (uint32_t i = 0; i < PHASE && turn; i++)
 		turn[bs->count + i] = (struct ref){0, (uint64_t)(uintptr_t)&be->none};
@@ -657,4 +737,160 @@ void weir_beside_write(struct weir_join *jn, struct weir_rows *r)
 	}
 	memset(r->op, WEIR_OP_INSERT, r->count);
 	memset(be->with_nulls, 0, sizeof be->with_nulls);
+}
+
+/* ---- rows that need not wait ---- */
+
+/* Rows of the table beside rows[0..count) into row, NULL where there is none: what a row leads to is asked for step by
+ * step, STEP rows ahead of each other. null_keys: some key may be NULL, and equals nothing then. Cost: about 60
+ * instructions a row. */
+static void find_all(const struct weir_join *jn, const struct weir_fragment_branch *fb, const uint16_t *rows,
+		     uint32_t count, bool null_keys, struct weir_packed *row)
+{
+	enum { STEP = 32, STEPS = 4 };
+	const struct weir_beside *be = jn->beside;
+	const struct weir_keyed *keyed = &fb->keyed;
+	const struct weir_state_def *def = jn->def;
+	struct weir_slot *const *slots = jn->w->slots[jn->stage];
+	struct weir_entry *found[WEIR_BATCH_ROWS];
+	for (uint32_t from = 0; from < count + (STEPS - 1) * STEP; from += STEP) {
+		for (uint32_t i = from; i < from + STEP && i < count; i++)
+			weir_index_prefetch(be->ix[keyed->slot[rows[i]]], keyed->hash[rows[i]], false);
+		for (uint32_t i = from - STEP; (int32_t)i >= 0 && i < from && i < count; i++) {
+			found[i] = weir_index_guess(be->ix[keyed->slot[rows[i]]], keyed->hash[rows[i]]);
+			__builtin_prefetch(found[i], 0, 3);
+			__builtin_prefetch((const uint8_t *)found[i] + weir_def_key_at(def) + 8, 0, 3);
+		}
+		for (uint32_t i = from - 2 * STEP; (int32_t)i >= 0 && i < from - STEP && i < count; i++) {
+			uint32_t r = rows[i], slot = keyed->slot[r];
+			struct weir_entry *e = found[i];
+			if (e == NULL)
+				continue;
+			if (WEIR_UNLIKELY(!weir_entry_is(def, e, keyed->hash[r], keyed->key[r], keyed->key_bytes[r]))) {
+				uint64_t *free_place;
+				const uint64_t *at = weir_index_find(be->ix[slot], def, keyed->hash[r], keyed->key[r],
+								     keyed->key_bytes[r], &free_place);
+				e = found[i] = at != NULL ? weir_index_entry(*at) : NULL;
+			}
+			if (WEIR_UNLIKELY(null_keys)) {
+				for (uint32_t k = 0; k < jn->ps->key_count; k++)
+					e = weir_col_is_null(fb->out[k], r) ? NULL : e;
+				found[i] = e;
+			}
+			if (e != NULL)
+				__builtin_prefetch(
+					&slots[slot]->pages.page[weir_table_text(def, e)->ref >> WEIR_REF_SHIFT], 0, 3);
+		}
+		for (uint32_t i = from - 3 * STEP; (int32_t)i >= 0 && i < from - 2 * STEP && i < count; i++) {
+			row[i] = (struct weir_packed){0};
+			if (found[i] == NULL)
+				continue;
+			const struct weir_text *text = weir_table_text(def, found[i]);
+			row[i] = (struct weir_packed){weir_text_data(&slots[keyed->slot[rows[i]]]->pages, text),
+						      text->bytes};
+			__builtin_prefetch(row[i].data, 0, 3);
+			__builtin_prefetch(row[i].data + row[i].bytes - 1, 0, 3);
+		}
+	}
+}
+
+/* Pairs that fail what else they need are no matches. */
+static void unmatch_failed(struct weir_join *jn, const struct weir_sel *sel, struct weir_col *table)
+{
+	struct weir_sel pass;
+	pass.count = sel->count;
+	memcpy(pass.row, sel->row, sel->count * sizeof *sel->row);
+	jn->errors.count = 0;
+	weir_program_filter(jn->residual, jn->beside->in, &pass, &jn->own.scratch, &jn->errors);
+	for (uint32_t i = 0, p = 0; i < sel->count; i++) {
+		if (p < pass.count && pass.row[p] == sel->row[i])
+			p++;
+		else
+			weir_row_set_null(table, jn->def->sides[jn->beside->table].col_count, sel->row[i]);
+	}
+}
+
+/* Results of the rows in sel, whose columns stand in be->in. */
+static void put_results(struct weir_join *jn, struct weir_bundle *b, const struct weir_fragment_branch *fb,
+			const struct weir_sel *sel, const int64_t *key, uint32_t lane)
+{
+	struct weir_beside *be = jn->beside;
+	struct weir_worker *w = jn->w;
+	const struct weir_keyed *keyed = &fb->keyed;
+	uint32_t branch = jn->ps->branches[0];
+	uint64_t at[WEIR_BATCH_ROWS];
+	bool written = w->cf.outputs[w->cf.plan->branches[branch].target].kind != WEIR_OUTPUT_BLACKHOLE;
+	struct weir_tail_done done = weir_tail_spread(w->st->tails[branch], be->in, sel, keyed->time, keyed->slot,
+						      &jn->own.scratch, &b->results, at);
+	for (uint32_t i = 0; i < done.results && written; i++) {
+		uint32_t row = done.passed->row[i];
+		struct beside_slot *bs = &be->slots[keyed->slot[row]];
+		if (WEIR_UNLIKELY(bs->lane_next != lane + 1))
+			add_piece(bs, lane);
+		if (WEIR_UNLIKELY(bs->count == bs->capacity))
+			grow_refs(bs);
+		bs->refs[bs->count++] = (struct ref){key[row], at[i]};
+	}
+	if (!written && done.results != 0) {
+		struct weir_chunk *c = weir_bundle_chunk(b);
+		c->output = w->cf.plan->branches[branch].target;
+		c->stage = jn->stage + 1;
+		c->branch = branch;
+		c->results = done.results;
+		c->at = b->results.bytes;
+	}
+	w->st->now->results += done.results;
+	weir_worker_count_errors(w, b, jn->ps->name, done.errors, 0);
+}
+
+/* Rows of a batch that may pass: looked up, written, and left to be put in order. */
+static void pass_rows(struct weir_join *jn, struct weir_bundle *b, const struct weir_fragment_branch *fb,
+		      const uint16_t *rows, uint32_t count, const int64_t *key, uint32_t lane)
+{
+	struct weir_beside *be = jn->beside;
+	const struct weir_state_def *def = jn->def;
+	uint32_t stream_at = weir_beside_column(jn, be->stream), table_at = weir_beside_column(jn, be->table);
+	struct weir_packed *row = jn->packed[be->table];
+	struct weir_sel sel = {0};
+	bool outer = def->sides[be->stream].outer, null_keys = false;
+	for (uint32_t k = 0; k < jn->ps->key_count; k++) {
+		null_keys |= fb->out[k]->has_null;
+		be->in[k] = fb->out[k];
+	}
+	for (uint32_t c = 0; c < def->sides[be->stream].col_count; c++)
+		be->in[stream_at + c] = fb->keyed.cols[c];
+	for (uint32_t c = 0; c < def->sides[be->table].col_count; c++)
+		be->in[table_at + c] = &jn->own.cols[table_at + c];
+	find_all(jn, fb, rows, count, null_keys, row);
+	for (uint32_t i = 0; i < count; i++) {
+		be->slots[fb->keyed.slot[rows[i]]].passed++;
+		row[sel.count] = row[i];
+		sel.row[sel.count] = rows[i];
+		sel.count += row[i].data != NULL || outer;
+	}
+	jn->w->st->now->applied += sel.count;
+	jn->w->st->now->filtered += count - sel.count;
+	weir_rows_reset(&jn->own);
+	weir_row_unpack_many(row, sel.row, sel.count, jn->own.cols + table_at, def->sides[be->table].col_count, NULL);
+	if (jn->residual)
+		unmatch_failed(jn, &sel, jn->own.cols + table_at);
+	put_results(jn, b, fb, &sel, key, lane);
+}
+
+bool weir_join_beside(struct weir_join *jn, struct weir_bundle *b, const struct weir_fragment *fr,
+		      const struct weir_fragment_branch *fb, uint32_t count)
+{
+	const struct weir_beside *be = jn->beside;
+	if (!be || !be->may_pass || fr->sel.count == 0 || jn->w->cf.plan->branches[fb->branch].side == be->table)
+		return false;
+	if (!jn->holding)
+		weir_join_hold_begin(jn);
+	if (!be->passes)
+		return false;
+	int64_t key[WEIR_BATCH_ROWS];
+	uint32_t lane = jn->lane_base[fb->branch] + fr->input->partition;
+	lane_keys(&jn->lanes[lane], fr, fr->time, fr->sel.count, NULL, key);
+	if (count != 0)
+		pass_rows(jn, b, fb, fb->rows + fb->start[jn->w->cf.id], count, key, lane);
+	return true;
 }

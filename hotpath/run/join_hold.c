@@ -22,7 +22,7 @@ int64_t weir_join_lane_time(const struct weir_join *jn, const struct lane *ln, b
 }
 
 /* The first rows since the last order point: what the clocks say now is what was applied up to there. */
-static void hold_begin(struct weir_join *jn)
+void weir_join_hold_begin(struct weir_join *jn)
 {
 	bool out;
 	jn->holding = true;
@@ -35,6 +35,8 @@ static void hold_begin(struct weir_join *jn)
 		jn->task_before[k] = weir_times_task(jn->w->times, jn->stage, k);
 		jn->task_before_max = weir_max_i64(jn->task_before_max, jn->task_before[k]);
 	}
+	if (jn->beside)
+		weir_beside_open(jn);
 }
 
 void *weir_join_more(struct weir_join *jn, struct hold_memory *hm, size_t bytes)
@@ -323,7 +325,7 @@ void weir_join_hold(struct weir_join *jn, const struct weir_fragment *fr, const 
 	if (all == 0)
 		return;
 	if (!jn->holding)
-		hold_begin(jn);
+		weir_join_hold_begin(jn);
 	if (jn->beside && !jn->w->cf.plan->branches[fb->branch].global) {
 		weir_beside_hold(jn, fr, fb, keyed, rows, count, skip);
 		return;

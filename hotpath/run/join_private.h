@@ -159,6 +159,8 @@ struct weir_join {
 
 /* Task time at a turn of a join within a time. */
 int64_t weir_join_task_at(struct weir_join *jn, const struct weir_join_turn *t);
+/* The first rows since the last order point. */
+void weir_join_hold_begin(struct weir_join *jn);
 /* What the clock says of a lane; *out: it is not in the minimum. */
 int64_t weir_join_lane_time(const struct weir_join *jn, const struct lane *ln, bool *out);
 
@@ -168,12 +170,15 @@ void *weir_join_more(struct weir_join *jn, struct hold_memory *hm, size_t bytes)
 /* ---- join_beside.c ---- */
 
 void weir_beside_create(struct weir_join *jn);
+/* The first rows since the last order point have come: whether rows of the stream are held is settled for all of them.
+ */
+void weir_beside_open(struct weir_join *jn);
 void weir_beside_destroy(struct weir_join *jn);
 /* weir_join_hold of a branch that is not global. */
 void weir_beside_hold(struct weir_join *jn, const struct weir_fragment *fr, const struct weir_fragment_branch *fb,
 		      const struct weir_keyed *keyed, const uint16_t *rows, uint32_t count, const uint64_t *skip);
-/* Puts the slot's rows into their order, to be run from jn->at to jn->end. */
-void weir_beside_begin(struct weir_join *jn, uint32_t slot);
+/* Puts the slot's rows into their order, to be run from jn->at to jn->end; those that were not held are through. */
+void weir_beside_begin(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl);
 /* The rows of a slot, from jn->at on. False: no fragment is free, come again. */
 bool weir_beside_run(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl);
 /* Writes the columns of rows that were run, which are handed on now. */

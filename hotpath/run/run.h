@@ -145,9 +145,10 @@ struct weir_chunk {
 	uint64_t seq;   /* order within the slot: seq of the batch, or a counter */
 	uint32_t branch;
 	uint32_t results;
-	size_t at; /* in bundle->results */
+	size_t at; /* in bundle->results; of one that is ordered the first of `results` places in bundle->order */
 	size_t bytes;
 	struct weir_closed *closed; /* or NULL */
+	bool ordered;
 };
 
 struct weir_delta {
@@ -192,6 +193,7 @@ struct weir_bundle {
 	uint64_t seq;   /* of the order point */
 	uint64_t epoch; /* of the barrier, 0: none */
 	struct weir_buf results;
+	struct weir_buf order; /* uint64_t: where results of ordered chunks lie in results */
 	struct weir_chunk *chunks;
 	uint32_t chunk_count, chunk_capacity;
 	struct weir_closed_ref {
@@ -223,6 +225,11 @@ struct weir_bundle {
 	uint64_t state_bytes;
 	bool committed; /* set by snap: epoch is durable */
 };
+/* What its buffers take. */
+WEIR_INLINE size_t weir_bundle_bytes(const struct weir_bundle *b)
+{
+	return b->results.capacity + b->order.capacity + b->deltas.capacity;
+}
 
 /* ---- io to snap ---- */
 

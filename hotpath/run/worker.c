@@ -175,6 +175,7 @@ void weir_worker_destroy(struct weir_worker *w)
 		for (uint32_t c = 0; c < b->closed_count; c++)
 			weir_closed_release(w->slots[b->closed[c].stage][b->closed[c].slot], b->closed[c].closed);
 		weir_buf_fini(&b->results);
+		weir_buf_fini(&b->order);
 		weir_buf_fini(&b->deltas);
 		free(b->chunks);
 		free(b->closed);
@@ -311,10 +312,12 @@ static void bundle_reset(struct weir_bundle *b, uint32_t parts, size_t keep)
 {
 	if (b->results.capacity > keep)
 		weir_buf_fini(&b->results);
+	if (b->order.capacity > keep)
+		weir_buf_fini(&b->order);
 	if (b->deltas.capacity > keep)
 		weir_buf_fini(&b->deltas);
 	b->seq = b->epoch = 0;
-	b->results.bytes = b->deltas.bytes = 0;
+	b->results.bytes = b->order.bytes = b->deltas.bytes = 0;
 	b->window_end_count = b->chunk_count = b->delta_count = b->mark_count = b->closed_count = 0;
 	b->refusal_count = 0;
 	b->warning[0] = 0;
@@ -338,8 +341,7 @@ static bool take_bundles(struct weir_worker *w)
 				for (uint32_t k = 0; k < w->cf.plan->stages[s].slot_count; k++)
 					if (w->slots[s][k])
 						weir_slot_committed(w->slots[s][k], b->epoch);
-		atomic_fetch_sub_explicit(&w->bundle_bytes, b->results.capacity + b->deltas.capacity,
-					  memory_order_relaxed);
+		atomic_fetch_sub_explicit(&w->bundle_bytes, weir_bundle_bytes(b), memory_order_relaxed);
 		bundle_reset(b, w->cf.plan->partition_count, w->cf.bundle_bytes_max);
 		if (b->deltas.data)
 			st->spare_deltas[st->spare_deltas_count++] = b->deltas;
@@ -890,7 +892,8 @@ static void apply_scan_fragment(struct weir_worker *w, struct weir_bundle *b, co
 		uint32_t count = fb->start[w->cf.id + 1] - fb->start[w->cf.id];
 		struct weir_join *jn = w->st->joins[w->cf.plan->branches[fb->branch].target];
 		if (jn && (!guard || w->cf.plan->branches[fb->branch].global)) {
-			weir_join_hold(jn, fr, fb, &fb->keyed, fb->rows + fb->start[w->cf.id], count, NULL);
+			if (!weir_join_beside(jn, b, fr, fb, count))
+				weir_join_hold(jn, fr, fb, &fb->keyed, fb->rows + fb->start[w->cf.id], count, NULL);
 			continue;
 		}
 		if (count == 0 && !guard)
