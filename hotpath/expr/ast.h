@@ -35,6 +35,7 @@ enum weir_ast_kind {
 	WEIR_AST_IS,      /* arg0 IS [NOT] NULL | TRUE | FALSE | UNKNOWN | [NOT] DISTINCT FROM arg1: text is the word */
 	WEIR_AST_INDEX,   /* arg0[arg1] */
 	WEIR_AST_FIELD,   /* arg0.text */
+	WEIR_AST_QUERY,   /* (SELECT ...): EXISTS of it, or what IN looks in */
 	WEIR_AST_UNIT /* a time unit as an argument: FLOOR(t TO MINUTE), EXTRACT(HOUR FROM t), TIMESTAMPADD(DAY, ..):
 			 text */
 };
@@ -71,6 +72,7 @@ struct weir_ast {
 	struct weir_ast **args;
 	struct weir_ast *filter;    /* AGG(...) FILTER (WHERE filter) */
 	struct weir_ast_over *over; /* CALL: FN(...) OVER ... */
+	void *query;                /* QUERY: what tokens->query made of it */
 };
 
 /* Parses one expression. Nodes live in m. */

@@ -264,6 +264,11 @@ static const struct weir_expr *bind_node(struct binder *b, const struct weir_ast
 	switch (a->kind) {
 	case WEIR_AST_COLUMN:
 		return bind_column(b, a, pb);
+	case WEIR_AST_QUERY:
+		snprintf(pb->text, sizeof pb->text, "a sub-select cannot stand here");
+		snprintf(pb->hint, sizeof pb->hint,
+			 "write it into WHERE, as x IN (SELECT ..) or EXISTS (SELECT ..), with AND beside it");
+		return NULL;
 	case WEIR_AST_STAR:
 		snprintf(pb->text, sizeof pb->text, "* cannot stand here");
 		return NULL;

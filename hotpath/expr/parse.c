@@ -522,6 +522,26 @@ static struct weir_ast *parse_json_tail(struct parser *p, struct weir_ast *call,
 	return call == NULL || cast == NULL ? call : with_args(p, cast, 1, call, NULL, NULL);
 }
 
+/* SELECT ... and the parenthesis behind it. */
+static struct weir_ast *parse_query(struct parser *p, uint32_t at, const char *else_what)
+{
+	const struct weir_token *first = peek(p);
+	struct weir_ast *a = new_node(p, WEIR_AST_QUERY, at);
+	if (a == NULL || !is(p, "SELECT") || p->ts->query == NULL)
+		return fail(p, first, NULL,
+			    else_what != NULL && !is(p, "SELECT") ? else_what : "a sub-select cannot stand here");
+	if (!enter(p) || p->ts->query(p->ts->query_ctx, &a->query) != WEIR_OK)
+		return NULL;
+	leave(p);
+	const struct weir_token *last = peek(p);
+	if (!expect(p, ")"))
+		return NULL;
+	a->text = weir_mem_printf(p->m, "(%.*s)", (int)(last->at - first->at), p->ts->text + first->at);
+	a->text_bytes = (uint32_t)strlen(a->text);
+	a->end = p->ts->next;
+	return a;
+}
+
 /* name(...): the name is current, the parenthesis next. */
 static struct weir_ast *parse_call(struct parser *p)
 {
@@ -544,7 +564,7 @@ static struct weir_ast *parse_call(struct parser *p)
 	if (strcmp(name, "ROW") == 0)
 		return fail(p, t, NULL, "not supported yet: ROW constructors");
 	if (strcmp(name, "EXISTS") == 0)
-		return fail(p, t, NULL, "not supported yet: EXISTS");
+		return parse_query(p, at, "EXISTS takes a sub-select");
 	struct weir_ast *a = set_text(new_node(p, WEIR_AST_CALL, at), name);
 	struct list l = {{0}};
 	if (a == NULL)
@@ -759,10 +779,12 @@ static struct weir_ast *parse_in(struct parser *p, struct weir_ast *left, uint32
 	struct list l = {{0}};
 	if (a == NULL || !expect(p, "("))
 		return NULL;
-	if (is(p, "SELECT"))
-		return fail(p, peek(p), NULL, "not supported yet: IN (SELECT ...)");
 	a->negated = negated;
 	bool ok = list_add(&l, left);
+	if (is(p, "SELECT")) {
+		ok = ok && list_add(&l, parse_query(p, p->ts->next, NULL));
+		return list_take(p, &l, a, ok);
+	}
 	do
 		ok = ok && list_add(&l, parse_expr(p, PREC_OR));
 	while (ok && accept(p, ","));

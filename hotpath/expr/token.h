@@ -40,6 +40,9 @@ struct weir_tokens {
 	uint32_t next;
 	uint32_t depth;     /* nesting of the parser, bounded by depth_max */
 	uint32_t depth_max; /* sql.depth.max, 200 */
+	/* Parses the sub-select at the current token, SELECT, for an expression that holds one; NULL: none may. */
+	enum weir_err (*query)(void *ctx, void **out);
+	void *query_ctx;
 };
 
 /* Splits text (borrowed as long as ts is used; bytes <= bytes_max, 0 for 64 KiB) into tokens held in m. */

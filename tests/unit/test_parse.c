@@ -184,7 +184,7 @@ static void test_errors(void **state)
 	expect_error("CAST(a AS DECIMAL(39, 0))", 19, "1 to 38 digits");
 	expect_error("CAST(a AS DECIMAL(5, 6))", 22, "scale");
 	expect_error("CAST(a AS TIMESTAMP(9))", 21, "from 0 to 6");
-	expect_error("a IN (SELECT 1)", 7, "not supported yet: IN (SELECT ...)");
+	expect_error("a IN (SELECT 1)", 7, "a sub-select cannot stand here");
 	expect_error("(SELECT 1)", 2, "not supported yet: a sub-query");
 	expect_error("COUNT(*) OVER (ORDER BY a ROWS 1 FOLLOWING)", 34, "not supported: FOLLOWING");
 	expect_error("COUNT(*) OVER (ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)", 45, "does not end with its row");

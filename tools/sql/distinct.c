@@ -24,28 +24,34 @@ static enum weir_err number_names(struct weir_sql *sq, struct sql_rel *rel, uint
 	return changed == 0 ? WEIR_OK : sql_project(sq, rel, names, exprs, count, at, rel);
 }
 
-enum weir_err sql_compile_distinct(struct weir_sql *sq, const struct sql_query *q, bool changes, struct sql_rel *out)
+enum weir_err sql_group_all(struct weir_sql *sq, struct sql_rel *rel, uint32_t at, bool changes, struct sql_rel *out)
 {
-	struct sql_query all = *q, group = {.at = q->at, .from = {.at = q->at}, .has_group = true};
-	struct sql_rel in;
-	all.distinct = false;
-	enum weir_err err = sql_compile_query(sq, &all, false, &in);
-	if (err == WEIR_OK)
-		err = number_names(sq, &in, q->at);
+	struct sql_query group = {.at = at, .from = {.at = at}, .has_group = true};
+	enum weir_err err = number_names(sq, rel, at);
 	if (err != WEIR_OK)
 		return err;
-	in.qualifier = NULL;
-	in.qualifiers = NULL;
-	group.item_count = group.group_count = in.column_count;
-	group.items = weir_mem_take(sq->m, (in.column_count + 1) * sizeof *group.items);
-	group.group_by = weir_mem_take(sq->m, (in.column_count + 1) * sizeof *group.group_by);
-	for (uint32_t i = 0; i < in.column_count; i++) {
+	rel->qualifier = NULL;
+	rel->qualifiers = NULL;
+	rel->using = NULL;
+	group.item_count = group.group_count = rel->column_count;
+	group.items = weir_mem_take(sq->m, (rel->column_count + 1) * sizeof *group.items);
+	group.group_by = weir_mem_take(sq->m, (rel->column_count + 1) * sizeof *group.group_by);
+	for (uint32_t i = 0; i < rel->column_count; i++) {
 		struct weir_ast *a = weir_mem_take(sq->m, sizeof *a);
 		a->kind = WEIR_AST_COLUMN;
-		a->at = a->end = q->at;
-		a->text = in.node->columns[i].name;
+		a->at = a->end = at;
+		a->text = rel->node->columns[i].name;
 		a->text_bytes = (uint32_t)strlen(a->text);
 		group.items[i].ast = group.group_by[i] = a;
 	}
-	return sql_compile_group(sq, &group, &in, changes, out);
+	return sql_compile_group(sq, &group, rel, changes, out);
+}
+
+enum weir_err sql_compile_distinct(struct weir_sql *sq, const struct sql_query *q, bool changes, struct sql_rel *out)
+{
+	struct sql_query all = *q;
+	struct sql_rel in;
+	all.distinct = false;
+	enum weir_err err = sql_compile_query(sq, &all, false, &in);
+	return err == WEIR_OK ? sql_group_all(sq, &in, q->at, changes, out) : err;
 }

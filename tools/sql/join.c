@@ -328,9 +328,8 @@ static void take_condition(struct condition *cd, const struct weir_expr *e)
 	add_rest(cd, e);
 }
 
-/* The columns of both sides, as names may mean them. */
-static struct weir_scope both_scopes(struct weir_sql *sq, const struct sql_rel *l, const struct sql_rel *r,
-				     const char ***qualifiers)
+struct weir_scope sql_both_scopes(struct weir_sql *sq, const struct sql_rel *l, const struct sql_rel *r,
+				  const char ***qualifiers)
 {
 	struct weir_scope a = sql_scope(sq, l, NULL), b = sql_scope(sq, r, NULL);
 	uint32_t left = l->node->column_count, count = left + r->node->column_count;
@@ -593,6 +592,24 @@ static enum weir_err merge_using(struct condition *cd, struct sql_rel *rel)
 	return err;
 }
 
+/* The conditions are taken: the join. */
+static enum weir_err finish(struct condition *cd, const char *const *qualifiers, struct sql_rel *rel)
+{
+	enum weir_err err = use_windows(cd);
+	if (err == WEIR_OK)
+		err = choose_keys(cd);
+	if (err == WEIR_OK)
+		err = check_condition(cd);
+	return err == WEIR_OK ? build(cd, qualifiers, rel) : err;
+}
+
+static void fini(struct condition *cd)
+{
+	weir_buf_fini(&cd->keys[0]);
+	weir_buf_fini(&cd->keys[1]);
+	weir_buf_fini(&cd->pairs);
+}
+
 enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, struct sql_rel *rel)
 {
 	struct sql_rel left = *rel, right;
@@ -607,7 +624,7 @@ enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, s
 			       .left_count = left.node->column_count,
 			       .spec = {.time = {-1, -1}}};
 	const char **qualifiers = NULL;
-	struct weir_scope scope = both_scopes(sq, &left, &right, &qualifiers);
+	struct weir_scope scope = sql_both_scopes(sq, &left, &right, &qualifiers);
 	if (jn->on != NULL) {
 		const struct weir_expr *e = NULL;
 		err = sql_bind_condition(sq, &scope, jn->on, "ON", &e);
@@ -619,17 +636,27 @@ enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, s
 	if (err == WEIR_OK)
 		err = take_as_of(&cd, &scope);
 	if (err == WEIR_OK)
-		err = use_windows(&cd);
-	if (err == WEIR_OK)
-		err = choose_keys(&cd);
-	if (err == WEIR_OK)
-		err = check_condition(&cd);
-	if (err == WEIR_OK)
-		err = build(&cd, qualifiers, rel);
+		err = finish(&cd, qualifiers, rel);
 	if (err == WEIR_OK)
 		err = merge_using(&cd, rel);
-	weir_buf_fini(&cd.keys[0]);
-	weir_buf_fini(&cd.keys[1]);
-	weir_buf_fini(&cd.pairs);
+	fini(&cd);
+	return err;
+}
+
+enum weir_err sql_join_by(struct weir_sql *sq, const struct sql_join *jn, const struct sql_rel *left,
+			  const struct sql_rel *right, const struct weir_expr *const *on, uint32_t count,
+			  struct sql_rel *out)
+{
+	struct condition cd = {.sq = sq,
+			       .jn = jn,
+			       .side = {left, right},
+			       .left_count = left->node->column_count,
+			       .spec = {.time = {-1, -1}}};
+	const char **qualifiers = NULL;
+	(void)sql_both_scopes(sq, left, right, &qualifiers);
+	for (uint32_t i = 0; i < count; i++)
+		take_condition(&cd, on[i]);
+	enum weir_err err = finish(&cd, qualifiers, out);
+	fini(&cd);
 	return err;
 }

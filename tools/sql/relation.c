@@ -413,6 +413,8 @@ enum weir_err sql_compile_input(struct weir_sql *sq, const struct sql_query *q, 
 	for (uint32_t i = 0; i < q->join_count && err == WEIR_OK; i++)
 		err = sql_compile_join(sq, &q->joins[i], out);
 	if (err == WEIR_OK && where != NULL)
+		err = sql_compile_semi(sq, &where, out);
+	if (err == WEIR_OK && where != NULL)
 		err = sql_compile_where(sq, where, out);
 	return err;
 }

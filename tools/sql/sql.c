@@ -448,6 +448,15 @@ static size_t limit(const struct weir_conf *cf, const char *name, size_t otherwi
 	return text != NULL && weir_size_parse(text, &v) && v > 0 ? (size_t)v : otherwise;
 }
 
+/* A sub-select in an expression. */
+static enum weir_err parse_sub_select(void *ctx, void **out)
+{
+	struct sql_query *q = NULL;
+	enum weir_err err = sql_parse_query(ctx, false, &q);
+	*out = q;
+	return err;
+}
+
 /* Compiles text, which was made of what was written. */
 static enum weir_err open_text(struct weir_sql **out, struct weir_conf *cf, const char *file, const char *text,
 			       size_t bytes, const struct sql_written *written, struct weir_diag **diag)
@@ -466,6 +475,8 @@ static enum weir_err open_text(struct weir_sql **out, struct weir_conf *cf, cons
 	enum weir_err err =
 		weir_tokens_init(&sq->ts, sq->m, file, text, bytes, limit(cf, "sql.bytes.max", 64 * 1024), sq->dg);
 	sq->ts.depth_max = (uint32_t)limit(cf, "sql.depth.max", 200);
+	sq->ts.query = parse_sub_select;
+	sq->ts.query_ctx = sq;
 	if (err == WEIR_OK)
 		err = compile_all(sq);
 	if (err == WEIR_OK)

@@ -206,6 +206,19 @@ enum weir_err sql_compile_rank(struct weir_sql *sq, const struct sql_query *q, s
  * there.
  */
 enum weir_err sql_compile_alone(struct weir_sql *sq, struct sql_query *q, struct sql_rel *out);
+/* join.c: left and right joined by the conditions on[0..count) over the columns of both, jn saying how (its right side
+ * and its own conditions are not looked at). */
+enum weir_err sql_join_by(struct weir_sql *sq, const struct sql_join *jn, const struct sql_rel *left,
+			  const struct sql_rel *right, const struct weir_expr *const *on, uint32_t count,
+			  struct sql_rel *out);
+/* The columns of both sides, as names may mean them; those of one side have qualifiers[i]. */
+struct weir_scope sql_both_scopes(struct weir_sql *sq, const struct sql_rel *l, const struct sql_rel *r,
+				  const char ***qualifiers);
+/* semi.c: takes x IN (SELECT ...) and EXISTS (SELECT ...) out of *where and joins rel with them; *where is what is
+ * left, NULL: nothing. */
+enum weir_err sql_compile_semi(struct weir_sql *sq, struct weir_ast **where, struct sql_rel *rel);
+/* distinct.c: rel grouped by all of its columns. */
+enum weir_err sql_group_all(struct weir_sql *sq, struct sql_rel *rel, uint32_t at, bool changes, struct sql_rel *out);
 /* distinct.c: what q gives without its DISTINCT, grouped by all of its columns. */
 enum weir_err sql_compile_distinct(struct weir_sql *sq, const struct sql_query *q, bool changes, struct sql_rel *out);
 /* SELECT with functions OVER over in (after WHERE). */

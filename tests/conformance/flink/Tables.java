@@ -30,7 +30,7 @@ final class Tables {
 		return out;
 	}
 
-	static final List<String> KINDS = List.of("TABLES", "TABLES FULL", "TABLES USING", "TABLES UNION", "TABLES UNION", "TABLES FOREIGN", "TABLES THREE", "TABLE GROUPS", "TEMPORAL", "TEMPORAL", "THREE STREAMS", "WINDOWS OF WINDOWS");
+	static final List<String> KINDS = List.of("TABLES", "TABLES FULL", "TABLES USING", "TABLES UNION", "TABLES UNION", "TABLES SEMI", "TABLES SEMI", "TABLES FOREIGN", "TABLES THREE", "TABLE GROUPS", "TEMPORAL", "TEMPORAL", "THREE STREAMS", "WINDOWS OF WINDOWS");
 
 	static void make(Random rnd, Queries.Query q, String kind, long unit) {
 		q.delay = unit * 40;
@@ -70,6 +70,17 @@ final class Tables {
 			case 3 -> q.flink = "SELECT k AS c0, COUNT(*) AS c1, SUM(v) AS c2, MAX(v) AS c3\n  FROM (SELECT s AS k, v FROM " + from + " UNION ALL SELECT s, v FROM " + other + ") GROUP BY k";
 			default -> q.flink = "SELECT k AS c0, COUNT(*) AS c1, SUM(v) AS c2, MAX(w) AS c3\n  FROM (SELECT COALESCE(a.s, b.s) AS k, a.v AS v, b.v AS w FROM %1$s a FULL JOIN %2$s b ON a.id = b.id" + on + ") GROUP BY k";
 			}
+		}
+		case "TABLES SEMI" -> {
+			String in = pick(rnd, List.of("IN (SELECT id FROM %2$s b)", "IN (SELECT h FROM %2$s b)", "IN (SELECT b.h FROM %2$s b WHERE b.v > 0 AND b.s <> 'c')", "NOT IN (SELECT id FROM %2$s b WHERE b.v > 0)",
+				"IN (SELECT DISTINCT h FROM %2$s b WHERE h > 0)", "IN (SELECT h FROM %2$s b GROUP BY h HAVING COUNT(*) > 1)", "IN (SELECT b.h FROM %2$s b JOIN %1$s c ON b.id = c.id WHERE c.v > 0)"));
+			String exists = pick(rnd, List.of("b.id = a.id", "b.id = a.h", "b.h = a.h", "b.h = a.h AND b.s = a.s", "b.id = a.h AND b.v > a.v", "b.id = a.id AND b.s <> 'a' AND a.s = b.s", "b.h = a.id AND b.v > 0"));
+			q.flink = "SELECT a.id AS c0, a.v AS c1, a.s AS c2\n  FROM %1$s a WHERE " + pick(rnd, List.of("", "a.s <> 'b' AND "))
+				+ (rnd.nextInt(3) == 0 ? (in.startsWith("NOT") ? "a.id " : pick(rnd, List.of("a.id ", "a.h "))) + in
+				: pick(rnd, List.of("", "NOT ")) + "EXISTS (SELECT " + pick(rnd, List.of("1", "*", "b.v")) + " FROM %2$s b WHERE " + exists + ")"
+				+ (rnd.nextInt(4) == 0 ? " AND a.id " + in : ""));
+			if (rnd.nextInt(5) == 0)
+				q.flink = "SELECT c2 AS c0, COUNT(*) AS c1, MAX(c1) AS c2 FROM (" + q.flink + ") GROUP BY c2";
 		}
 		case "TABLES USING" -> {
 			join = pick(rnd, List.of("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"));
