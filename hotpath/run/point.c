@@ -401,6 +401,8 @@ static void point_finish(struct weir_worker *w, struct weir_bundle *b, struct we
 			b->state_entries += w->slots[s][k] ? weir_slot_entries(w->slots[s][k]) : 0;
 	b->state_bytes = weir_arena_bytes(w->arena);
 	atomic_store_explicit(&w->state_bytes, b->state_bytes, memory_order_relaxed);
+	if (b->results.bytes == 0) /* the next order point may have a use for it */
+		weir_bundle_spare_results(w, b);
 	atomic_fetch_add_explicit(&w->bundle_bytes, weir_bundle_bytes(b), memory_order_relaxed);
 	st->last_seen |= in->last;
 	if (in->settled)

@@ -149,6 +149,7 @@ enum weir_err weir_worker_create(struct weir_worker **out, const struct weir_wor
 	st->all_bundle = weir_xcalloc(cf->bundles, sizeof *st->all_bundle);
 	st->free_bundle = weir_xcalloc(cf->bundles, sizeof *st->free_bundle);
 	st->spare_deltas = weir_xcalloc(cf->bundles, sizeof *st->spare_deltas);
+	st->spare_results = weir_xcalloc(cf->bundles, sizeof *st->spare_results);
 	for (uint32_t i = 0; i < cf->bundles; i++) {
 		st->all_bundle[i] = weir_xcalloc(1, sizeof **st->all_bundle);
 		st->all_bundle[i]->part_time = weir_xcalloc(pl->partition_count + 1, sizeof(int64_t));
@@ -250,6 +251,9 @@ void weir_worker_destroy(struct weir_worker *w)
 	for (uint32_t i = 0; i < st->spare_deltas_count; i++)
 		weir_buf_fini(&st->spare_deltas[i]);
 	free(st->spare_deltas);
+	for (uint32_t i = 0; i < st->spare_results_count; i++)
+		weir_buf_fini(&st->spare_results[i]);
+	free(st->spare_results);
 	free(st);
 	weir_park_fini(&w->park);
 	free(w);
@@ -346,6 +350,7 @@ static bool take_bundles(struct weir_worker *w)
 		if (b->deltas.data)
 			st->spare_deltas[st->spare_deltas_count++] = b->deltas;
 		b->deltas = (struct weir_buf){0};
+		weir_bundle_spare_results(w, b);
 		st->free_bundle[st->free_bundle_count++] = b;
 		st->bundles_out--;
 		any = true;
@@ -355,11 +360,26 @@ static bool take_bundles(struct weir_worker *w)
 	return any;
 }
 
+void weir_bundle_spare_results(struct weir_worker *w, struct weir_bundle *b)
+{
+	struct weir_worker_state *st = w->st;
+	if (!b->results.data)
+		return;
+	if (st->spare_results_count < w->cf.bundles)
+		st->spare_results[st->spare_results_count++] = b->results;
+	else
+		weir_buf_fini(&b->results);
+	b->results = (struct weir_buf){0};
+}
+
 static struct weir_bundle *bundle_current(struct weir_worker *w)
 {
 	struct weir_worker_state *st = w->st;
-	if (!st->current && st->free_bundle_count)
+	if (!st->current && st->free_bundle_count) {
 		st->current = st->free_bundle[--st->free_bundle_count];
+		if (st->spare_results_count)
+			st->current->results = st->spare_results[--st->spare_results_count];
+	}
 	return st->current;
 }
 

@@ -56,9 +56,9 @@ struct weir_worker_state {
 	struct weir_bundle **free_bundle;
 	uint32_t free_bundle_count;
 	struct weir_bundle **all_bundle;
-	struct weir_buf
-		*spare_deltas; /* of bundles that came back, last in first out: few buffers stay large and warm */
-	uint32_t spare_deltas_count;
+	/* Of bundles that came back, last in first out: few buffers stay large and warm. */
+	struct weir_buf *spare_deltas, *spare_results;
+	uint32_t spare_deltas_count, spare_results_count;
 	struct weir_bundle *current; /* what stage 0 writes to: the next order point's */
 	struct pending pending[WORKER_PENDING_MAX];
 	uint32_t pending_at, pending_count;
@@ -122,6 +122,8 @@ void weir_worker_count_errors(struct weir_worker *w, struct weir_bundle *b, cons
  * table, whose entries learn whether they stand in the result. */
 void weir_worker_put_rows(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot, uint64_t seq,
 			  struct weir_rows *rows, bool changes);
+/* Keeps the bundle's buffer of results for a later one. */
+void weir_bundle_spare_results(struct weir_worker *w, struct weir_bundle *b);
 /* Rows to read changes of a stage into; they are the next stage's at the next call. */
 struct weir_rows *weir_worker_rows(struct weir_worker *w, uint32_t stage);
 /* Drains the change list of a slot into result chunks. */

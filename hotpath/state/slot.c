@@ -344,6 +344,12 @@ uint32_t weir_slot_changes(struct weir_slot *sl, struct weir_rows *out)
 	change_release(sl);
 	uint64_t bytes = 0;
 	while (out->count < WEIR_BATCH_ROWS && bytes < WEIR_ROWS_BYTES && sl->change_at < sl->change.count) {
+		enum { AHEAD = 8 };
+		if (sl->change_at + AHEAD < sl->change.count) { /* entries lie in the order of their keys' arrival */
+			const uint8_t *ahead = weir_ref_get(&sl->pages, list[sl->change_at + AHEAD].ref);
+			__builtin_prefetch(ahead, 1, 3);
+			__builtin_prefetch(ahead + 64, 1, 3);
+		}
 		const struct weir_change *c = &list[sl->change_at++];
 		struct weir_gen *g = sl->pages.page[c->ref >> WEIR_REF_SHIFT].gen;
 		out->count += change_put(sl, c, out, out->count, &bytes);

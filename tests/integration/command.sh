@@ -120,6 +120,12 @@ else
 	failures=$((failures + 1))
 fi
 
+# jemalloc finds the command's settings only where it exports them. Other allocators print nothing.
+MALLOC_CONF=stats_print:true,stats_print_opts:mdablxe "$weir" version >"$scratch/said" 2>&1
+if grep -q 'opt.narenas' "$scratch/said"; then
+	same "jemalloc has one arena" "$(sed -n 's/.*opt.narenas: *//p' "$scratch/said")" 1
+fi
+
 # Rows that are right by hand, then the same with one thing wrong each.
 "$weir" gen orders --records 3 --keys 1 --partitions 1 --seed 1 --rate 1 --out "$scratch/tiny" -q
 sum=$("$weir" dump "$scratch/tiny" order.placed --format raw | sed 's/.*"amount":\([0-9]*\)\.\([0-9]*\).*/\1\2/' | awk '{ n += $1 } END { printf "%d.%02d", n / 100, n % 100 }')

@@ -33,11 +33,12 @@ static int unknown_verb(const char *name)
 }
 
 #ifdef WEIR_JEMALLOC
-/* Read by jemalloc at start: what a burst freed goes back to the system at once, so that memory.max bounds what
- * the process really holds; and there is one arena (workers make their own), so that what one thread takes and another
- * gives back, as every fetched record, is there for both. */
-extern const char *malloc_conf;
-const char *malloc_conf = "narenas:1,dirty_decay_ms:0,muzzy_decay_ms:0";
+/* Read by jemalloc at start, which finds it only where it is exported: there is one arena (workers make their own), so
+ * that what one thread takes and another gives back, as every fetched record, is there for both; and what a burst freed
+ * goes back to the system within a second, so that memory.max bounds what the process really holds. Sooner, it would be
+ * taken again at once, page by page. */
+extern const char *malloc_conf __attribute__((visibility("default")));
+const char *malloc_conf = "narenas:1,dirty_decay_ms:1000,muzzy_decay_ms:0";
 #endif
 
 /* A file opened later must not become stdin, stdout or stderr, and take what is written there: closed ones are opened
