@@ -41,8 +41,6 @@ struct weir_snapshot_conf {
 	void (*note)(void *ctx, const char *text, uint64_t count);
 	void (*warn)(void *ctx, const char *text); /* the same ctx */
 	void *note_ctx;
-	void (*alive)(void *ctx); /* called between two changelog partitions that are restored; NULL: nobody waits */
-	void *alive_ctx;
 };
 
 struct weir_snapshot;

@@ -661,16 +661,6 @@ static enum weir_err take_assignment(struct weir_core *co, struct weir_diag **dg
 	return weir_clusters_take(co, dg);
 }
 
-/* A member that restores for long is not to be taken for dead. What the group wants meanwhile is seen afterwards. */
-static void serve_group(void *ctx)
-{
-	struct weir_core *co = ctx;
-	enum weir_kafka_group_state state;
-	struct weir_diag *dg = NULL;
-	if (weir_kafka_input_serve(co->input, 0, &state, &dg) != WEIR_OK)
-		weir_diag_destroy(dg);
-}
-
 /* Not before the group's offsets are stable: a predecessor's transaction may still be on its way. */
 static enum weir_err ask_all(struct weir_core *co, struct weir_diag **dg)
 {
@@ -770,9 +760,7 @@ enum weir_err weir_core_begin(struct weir_core *co, struct weir_diag **dg)
 					       .text_ctx = co,
 					       .note = note,
 					       .warn = warn,
-					       .note_ctx = co,
-					       .alive = co->input ? serve_group : NULL,
-					       .alive_ctx = co};
+					       .note_ctx = co};
 	err = weir_snapshot_create(&co->snapshot, &co->sncf, dg);
 	if (err == WEIR_OK)
 		err = weir_park_init(weir_snapshot_park(co->snapshot), co->threads);

@@ -99,6 +99,19 @@ static struct weir_kafka_log_source *add_sources(struct weir_kafka_log_source *s
 	return sources;
 }
 
+/* A member that restores for long is not to be taken for dead; and where the group wants to share its work anew, it is
+ * not kept waiting until it throws the member out: who restores then does so with fewer slots. */
+static enum weir_err serve_group(void *ctx, struct weir_diag **dg)
+{
+	struct weir_core *co = ctx;
+	enum weir_kafka_group_state state;
+	enum weir_err err = weir_kafka_input_serve(co->input, 0, &state, dg);
+	if (err == WEIR_OK && state != WEIR_GROUP_ASSIGNED)
+		err = weir_diag_set(dg, WEIR_E_UNAVAILABLE,
+				    "the group took the partitions back while they were restored");
+	return err;
+}
+
 static enum weir_err open_log(void *ctx, const char *home, const char *app, struct weir_log **out,
 			      struct weir_diag **dg)
 {
@@ -122,6 +135,8 @@ static enum weir_err open_log(void *ctx, const char *home, const char *app, stru
 					   .stateless = weir_plan_kept_stages(co->plan) == 0,
 					   .input = co->input,
 					   .fenced = co->fenced,
+					   .alive = co->input ? serve_group : NULL,
+					   .alive_ctx = co,
 					   .standby = co->standby,
 					   .commit_ms = co->settings.commit_ms,
 					   .broker_wait_ms =

@@ -15,7 +15,7 @@
 #include "io/kafka/headers.h"
 #include "io/kafka/held.h"
 
-enum { ASK_MS = 2500, HELD_MS = 10000, POLL_MS = 100, SAY_MS = 10000, SLOW_MS = 1000, KEPT_MS = 5000 };
+enum { ASK_MS = 2500, HELD_MS = 10000, POLL_MS = 100, SAY_MS = 10000, SLOW_MS = 1000, KEPT_MS = 5000, ALIVE_MS = 200 };
 
 typedef enum weir_err each_fn(void *ctx, const struct weir_record *r, struct weir_diag **dg);
 
@@ -52,6 +52,9 @@ struct weir_changelog_reader {
 	uint64_t records, bytes;
 	uint64_t fetched; /* bytes of all reads since last asked */
 	int64_t began_ms, moved_ms, said_ms;
+	enum weir_err (*alive)(void *ctx, struct weir_diag **dg);
+	void *alive_ctx;
+	int64_t alive_ms; /* when it was called last */
 };
 
 enum weir_err weir_changelog_reader_create(struct weir_changelog_reader **out,
@@ -185,6 +188,22 @@ static rd_kafka_resp_err_t ask_bounds(const struct weir_changelog_reader *cr, co
 						low, high, ASK_MS);
 }
 
+void weir_changelog_reader_set_alive(struct weir_changelog_reader *cr,
+				     enum weir_err (*alive)(void *ctx, struct weir_diag **dg), void *ctx)
+{
+	cr->alive = alive;
+	cr->alive_ctx = ctx;
+}
+
+static enum weir_err be_alive(struct weir_changelog_reader *cr, struct weir_diag **dg)
+{
+	int64_t now = weir_kafka_now_ms();
+	if (cr->alive == NULL || now - cr->alive_ms < ALIVE_MS)
+		return WEIR_OK;
+	cr->alive_ms = now;
+	return cr->alive(cr->alive_ctx, dg);
+}
+
 static enum weir_err find_end(struct weir_changelog_reader *cr, struct weir_diag **dg)
 {
 	for (int64_t said = weir_kafka_now_ms();;) {
@@ -194,6 +213,8 @@ static enum weir_err find_end(struct weir_changelog_reader *cr, struct weir_diag
 		if (!weir_kafka_err_is_retriable(code))
 			return weir_kafka_fail(dg, code, NULL, "topic %s, partition %u", cr->topic, cr->partition);
 		enum weir_err err = weir_kafka_client_check(cr->conf.admin, dg);
+		if (err == WEIR_OK)
+			err = be_alive(cr, dg);
 		if (err != WEIR_OK)
 			return err;
 		if (stopped(cr))
@@ -370,6 +391,8 @@ static enum weir_err run(struct weir_changelog_reader *cr, int64_t from, int64_t
 		int64_t now = weir_kafka_now_ms();
 		if (err == WEIR_OK && !cr->done && (served <= 0 || now - cr->moved_ms > POLL_MS))
 			err = wait_longer(cr, open_ms, dg);
+		if (err == WEIR_OK && !cr->done)
+			err = be_alive(cr, dg);
 		if (now >= next && cr->records > 0) {
 			say_progress(cr, now);
 			next = now + SAY_MS;

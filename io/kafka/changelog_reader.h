@@ -28,6 +28,9 @@ WEIR_MUST_CHECK enum weir_err
 weir_changelog_reader_read(struct weir_changelog_reader *cr, const char *topic, uint32_t partition, int64_t open_ms,
 			   enum weir_err (*each)(void *ctx, const struct weir_record *r, struct weir_diag **dg),
 			   void *ctx, struct weir_diag **dg);
+/* Called five times a second while a read goes on, until it is NULL; what it returns ends the read. */
+void weir_changelog_reader_set_alive(struct weir_changelog_reader *cr,
+				     enum weir_err (*alive)(void *ctx, struct weir_diag **dg), void *ctx);
 /* The end of the partition that was read last, as it was found then. */
 int64_t weir_changelog_reader_end(const struct weir_changelog_reader *cr);
 /* The same from an offset on, up to *end, with nothing kept. *fits false: the log does not reach back to from, or not

@@ -782,11 +782,14 @@ static enum weir_err log_read(struct weir_log *base, uint32_t topic, uint32_t pa
 	bool done = false;
 	uint64_t bytes = 0;
 	note_restore(lg, topic, partition);
+	if (lg->open_ms == 0)
+		weir_changelog_reader_set_alive(lg->reader, lg->spec.alive, lg->spec.alive_ctx);
 	if (lg->spec.standby != NULL)
 		err = weir_standby_read(lg->spec.standby, lg->reader, lg->topics[topic].name, partition, most_ms, each,
 					ctx, &done, &bytes, dg);
 	if (err == WEIR_OK && !done)
 		err = weir_changelog_reader_read(lg->reader, lg->topics[topic].name, partition, most_ms, each, ctx, dg);
+	weir_changelog_reader_set_alive(lg->reader, NULL, NULL);
 	if (err == WEIR_OK && !done && lg->fence_end != NULL && topic == lg->fence_topic)
 		lg->fence_end[partition] =
 			weir_max_i64(lg->fence_end[partition], weir_changelog_reader_end(lg->reader));

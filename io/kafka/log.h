@@ -34,6 +34,9 @@ struct weir_kafka_log_spec {
 	int64_t commit_ms;
 	int64_t broker_wait_ms;
 	const _Atomic bool *stop; /* gives up waiting when set; may be NULL */
+	/* Called often while a changelog is read, however slowly it comes; an error ends that. NULL: nobody waits. */
+	enum weir_err (*alive)(void *ctx, struct weir_diag **dg);
+	void *alive_ctx;
 };
 /* Connects, claims a transactional id for this instance (APP-INSTANCE with group.instance.id, else APP-HOST-N, where N
  * is the smallest number that no running instance on this machine has, so that a restarted one fences its own past at

@@ -2,7 +2,7 @@
 # kafka_cases.sh: faults that users of systems like this one have reported (tests/conformance/README.md lists them), as far as
 # they need a broker: changelogs that are compacted, made anew or hold aborted data, members that come and go, processes and
 # brokers that stand still, many partitions of large records, topics that come later.
-#   kafka_cases.sh [--only SECTION]     sections: anew compacted empty handover frozen wide pattern filled narrow; prints
+#   kafka_cases.sh [--only SECTION]     sections: anew compacted empty handover frozen wide pattern filled narrow slow full; prints
 #                                       `ok NAME` or `not ok NAME` lines, or `skipped: why`
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -10,12 +10,13 @@ cd "$(dirname "$0")/../.." || exit 1
 
 only=""
 [ "${1:-}" = --only ] && only=${2:-}
-trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
+trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; $kafka stop "$scratch/full" 2>/dev/null; rm -rf "$scratch"' EXIT
 subject="reported faults on a broker"
 produce=$(dirname "$weir")/tests/kafka_produce
 needs kcat jq "$produce"
 fetch_kafka
-start_broker log.cleaner.backoff.ms=100 transaction.abort.timed.out.transaction.cleanup.interval.ms=500
+start_broker log.cleaner.backoff.ms=100 transaction.abort.timed.out.transaction.cleanup.interval.ms=500 \
+	group.min.session.timeout.ms=1000
 broker=$scratch/broker
 
 make() { $kafka create "$broker" "$@" >/dev/null 2>&1 || not_ok "making topic $1"; }
@@ -245,6 +246,66 @@ pattern_case() {
 	same "BL-120: what came to the new topic before it was found is read" "$(values | sort -n | tr '\n' ' ')" "4 5 6 7 8 9 10 "
 }
 
+# BL-090: a restore that takes several times as long as a member may be silent: broker quotas make it slow
+slow_case() {
+	local k one two began
+	make slow 2
+	{
+		stream s slow "x STRING" "$bounded"
+		table o slow-out "x STRING"
+		echo "INSERT INTO o SELECT k, MAX(x) FROM s GROUP BY k;"
+	} >"$scratch/slow.sql"
+	head -c 7000000 /dev/urandom | base64 -w 600 | awk '{ print "k" NR ":{\"x\":\"" $0 "\"}" }' >"$scratch/slow.rows"
+	put slow -l "$scratch/slow.rows"
+	run "$scratch/slow.sql" -q 2>"$scratch/said"
+	echo 'k1:{"x":"~"}' | put slow
+	$kafka tool kafka.admin.ConfigCommand --bootstrap-server "$b" --alter --entity-type clients --entity-name slow \
+		--add-config consumer_byte_rate=1000000 >/dev/null 2>&1 || not_ok "a quota"
+	local settings=(-b "$b" -v -X client.id=slow -X fetch.max.bytes=1000000 -X max.partition.fetch.bytes=500000 \
+		-X max.poll.interval.ms=2000 -X session.timeout.ms=1500 -X heartbeat.interval.ms=300)
+	began=$SECONDS
+	"$weir" run "$scratch/slow.sql" "${settings[@]}" 2>"$scratch/slow.one" &
+	one=$!
+	"$weir" run "$scratch/slow.sql" "${settings[@]}" 2>"$scratch/slow.two" &
+	two=$!
+	ended "BL-090: a restore that is slow, the first of two" $one "$scratch/slow.one"
+	ended "BL-090: the second" $two "$scratch/slow.two"
+	k=$((SECONDS - began))
+	[ $k -ge 6 ] && ok "BL-090: it took more than three times max.poll.interval.ms ($k s)" || not_ok "BL-090: it was not slow: $k s"
+	same "BL-090: nobody was thrown out" "$(cat "$scratch/slow.one" "$scratch/slow.two" | grep -ci 'maxpoll\|fenced')" 0
+	same "BL-090: state is whole" "$(lately slow-out | tr ' ' '\n' | grep -c =) $(lately slow-out | grep -c 'k1={"x":"~"}')" "$(wc -l <"$scratch/slow.rows") 1"
+}
+
+# BL-116: a broker whose disk is full while it is written (here: no file may be larger) is away until there is room again
+full_case() {
+	local full=$scratch/full b k pid
+	b=$(ulimit -f 24576 && $kafka start "$full") || not_ok "starting a broker with little room"
+	$kafka create "$full" in 1 >/dev/null 2>&1 || not_ok "making a topic"
+	head -c 12000000 /dev/urandom | base64 -w 1500 | awk '{ print "k:{\"v\":" NR ",\"x\":\"" $0 "\"}" }' >"$scratch/full.rows"
+	put in -l "$scratch/full.rows"
+	{
+		stream s in "v BIGINT, x STRING" "$bounded"
+		stream o full-out "v BIGINT, x STRING"
+		echo "INSERT INTO o SELECT k, v, x || x FROM s;"
+	} >"$scratch/full.sql"
+	"$weir" run "$scratch/full.sql" -b "$b" -X compression.codec=none -X processing.guarantee=exactly_once 2>"$scratch/full.said" &
+	pid=$!
+	for ((k = 0; k < 600; k++)); do
+		kcat -b "$b" -L -m 2 >/dev/null 2>&1 || break
+		sleep 0.1
+	done
+	[ $k -lt 600 ] && ok "BL-116: the broker has gone, for want of room" || not_ok "BL-116: the broker took it all"
+	sleep 15
+	kill -0 $pid 2>/dev/null && ok "BL-116: the job waits" || not_ok "BL-116: the job has ended: $(tail -n 3 "$scratch/full.said" | tr '\n' ' ')"
+	$kafka stop "$full" 2>/dev/null
+	$kafka start "$full" >/dev/null || not_ok "starting the broker again"
+	ended "BL-116: there is room again, and the job goes on by itself" $pid "$scratch/full.said"
+	settled full-out
+	same "BL-116: every record once" "$(values | sort -n | uniq -c | awk '$1 == 1' | wc -l) $(wc -l <"$scratch/rows")" \
+		"$(wc -l <"$scratch/full.rows") $(wc -l <"$scratch/full.rows")"
+	$kafka stop "$full"
+}
+
 # BL-074: topics that are filled already, the table's rows earlier by time: joined at every cold start
 filled_case() {
 	local k pids=()
@@ -335,6 +396,8 @@ finish() {
 wants() { [ -z "$only" ] || [ "$only" = "$1" ]; }
 
 first=() second=() long=()
+wants slow && long+=("slow_case")
+wants full && long+=("full_case")
 wants narrow && long+=("narrow_case")
 wants anew && first+=("anew_case")
 wants compacted && first+=("compacted_case")

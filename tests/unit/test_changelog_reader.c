@@ -112,8 +112,50 @@ static void test_rests(void **state)
 	rig_fini(&rg);
 }
 
+struct watch {
+	uint32_t calls, most;
+};
+
+static enum weir_err alive(void *ctx, struct weir_diag **dg)
+{
+	struct watch *wt = ctx;
+	return ++wt->calls < wt->most ? WEIR_OK : weir_diag_set(dg, WEIR_E_UNAVAILABLE, "enough");
+}
+
+/* However slowly a partition comes, who waits for it is asked again and again, and may end it. */
+static void test_says_that_it_is_alive(void **state)
+{
+	struct rig rg;
+	struct weir_diag *dg = NULL;
+	struct watch wt = {.most = UINT32_MAX};
+	int64_t next = 0;
+	(void)state;
+	rig_init(&rg);
+	mock_fill("slow", 1, RECORDS);
+	assert_int_equal(rd_kafka_mock_broker_set_rtt(mock_cluster(), 1, 1500), 0);
+	weir_changelog_reader_set_alive(rg.cr, alive, &wt);
+	assert_int_equal(weir_changelog_reader_read(rg.cr, "slow", 0, OPEN_MS, count, &next, &dg), WEIR_OK);
+	assert_int_equal(next, RECORDS);
+	assert_true(wt.calls >= 3);
+	wt = (struct watch){.most = 2};
+	weir_changelog_reader_forget(rg.cr);
+	next = 0;
+	assert_int_equal(weir_changelog_reader_read(rg.cr, "slow", 0, OPEN_MS, count, &next, &dg), WEIR_E_UNAVAILABLE);
+	assert_string_equal(weir_diag_text(dg), "enough");
+	weir_diag_destroy(dg);
+	dg = NULL;
+	assert_int_equal(rd_kafka_mock_broker_set_rtt(mock_cluster(), 1, 0), 0);
+	weir_changelog_reader_set_alive(rg.cr, NULL, NULL);
+	next = 0;
+	assert_int_equal(weir_changelog_reader_read(rg.cr, "slow", 0, OPEN_MS, count, &next, &dg), WEIR_OK);
+	assert_int_equal(next, RECORDS);
+	assert_int_equal(wt.calls, 2);
+	rig_fini(&rg);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_reads), cmocka_unit_test(test_rests)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_reads), cmocka_unit_test(test_rests),
+					   cmocka_unit_test(test_says_that_it_is_alive)};
 	return cmocka_run_group_tests(tests, mock_setup, mock_teardown);
 }
