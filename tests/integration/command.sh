@@ -102,6 +102,10 @@ same "-o -1" "$("$weir" dump -b "file:$scratch/a" -t order.placed -p 1 -o -1 | t
 same "-o end" "$("$weir" dump "$scratch/a" order.placed -o end | wc -l)" 0
 same "raw" "$("$weir" dump "$scratch/a" order.placed --format raw -c 1 | grep -c '^{"order_id":"o-')" 1
 same "csv" "$("$weir" dump "$scratch/a" order.placed --format csv -c 1 | head -n 1)" "topic,partition,offset,ts,key,payload"
+cp -r "$scratch/a" "$scratch/torn"
+truncate -s -10 "$scratch"/torn/order.placed-0/*0.log
+expect "a file cut off is named" 0 'torn/order.placed-0/0*.log: ends within a batch at byte [0-9]+; it is read up to there' \
+	"$weir" dump "$scratch/torn" order.placed --digest
 expect "a topic that is not there" 78 'no topic nothing in' "$weir" dump "$scratch/a" nothing
 expect "a partition that is not there" 78 'has 4 partitions' "$weir" dump "$scratch/a" order.placed -p 4
 "$weir" dump "$scratch/a" order.placed 2>"$scratch/err" | head -n 1 >/dev/null

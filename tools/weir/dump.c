@@ -332,6 +332,7 @@ static enum weir_err dump_topic(struct dump_plan *pl, struct weir_diag **dg)
 	for (uint32_t p = 0; p < sl->ops->partitions(sl) && err == WEIR_OK; p++)
 		if (pl->partition < 0 || pl->partition == (int64_t)p)
 			err = dump_partition(pl, sl, p, dg);
+	weir_transfer_warnings(sl);
 	sl->ops->close(sl);
 	return err;
 }

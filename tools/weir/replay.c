@@ -226,6 +226,8 @@ static enum weir_err send_all(struct replay *re, struct weir_diag **dg)
 		while (err == WEIR_OK && re->heap_count != 0 && re->pg.records < re->pl->count_max &&
 		       !weir_transfer_stopped())
 			err = send_one(re, dg);
+		if (loop == 0 && re->sl != NULL)
+			weir_transfer_warnings(re->sl);
 		close_source(re);
 		if (empty || re->pg.records >= re->pl->count_max || weir_transfer_stopped())
 			break;

@@ -27,6 +27,13 @@ bool weir_transfer_stopped(void)
 	return stopped != 0;
 }
 
+void weir_transfer_warnings(const struct weir_stream_log *sl)
+{
+	const char *text;
+	for (uint32_t i = 0; (text = weir_recorded_source_warning(sl, i)) != NULL; i++)
+		weir_talk("%s", text);
+}
+
 static void say(void *ctx, int level, const char *text)
 {
 	const struct weir_job *jb = ctx;

@@ -4,11 +4,14 @@
 #define WEIR_TOOLS_WEIR_TRANSFER_H
 
 #include "io/kafka/kafka.h"
+#include "io/recorded/recorded.h"
 #include "tools/weir/job.h"
 
 /* SIGTERM and SIGINT end the verb after what it is at; a second one ends the process. */
 void weir_transfer_catch_signals(void);
 bool weir_transfer_stopped(void);
+/* What was noticed in a recorded source: files cut off, transactions without an end. To stderr. */
+void weir_transfer_warnings(const struct weir_stream_log *sl);
 /* Warnings, and with -v everything, as talk. jb has to outlive it. */
 struct weir_kafka_log weir_transfer_log(const struct weir_job *jb);
 int64_t weir_transfer_now_us(void); /* monotonic */
