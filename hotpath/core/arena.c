@@ -167,7 +167,7 @@ static WEIR_COLD void blocks_grow(struct weir_blocks *bl)
 	/* A quarter of what the slot has: however many slots there are, at most so much of their memory lies unused. */
 	if (bl->extent_bytes_next < WEIR_EXTENT_BYTES_MAX && bl->extent_bytes + bytes >= 8 * (uint64_t)bytes)
 		bl->extent_bytes_next *= 2;
-	else if (bl->extent_bytes >= WEIR_EXTENT_HUGE_FROM)
+	else if (bl->extent_bytes >= WEIR_EXTENT_HUGE_FROM && !bl->plain)
 		bl->extent_bytes_next = (uint32_t)WEIR_HUGE_BYTES;
 	bl->extent_bytes += bytes;
 	if (bl->extent_count == bl->extent_capacity) {

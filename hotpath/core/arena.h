@@ -56,7 +56,9 @@ struct weir_blocks {
 	uint32_t extent_bytes_next;
 	uint64_t extent_bytes; /* of all extents */
 	uint64_t bytes_used;   /* blocks handed out */
-	uint64_t takes_slow;   /* times the arena was asked: tests check that a steady state asks for nothing */
+	bool plain;          /* no huge pages for extents: set behind weir_blocks_init. For what is written once, front
+			      * to back, they save little, and where memory is in pieces they cost three times as much */
+	uint64_t takes_slow; /* times the arena was asked: tests check that a steady state asks for nothing */
 };
 void weir_blocks_init(struct weir_blocks *bl, struct weir_arena *ar);
 /* Gives all extents back; whatever was taken from bl is gone, blocks above WEIR_BLOCK_CARVED must have been given. */

@@ -31,13 +31,13 @@ uint64_t weir_join_hold_inner(struct weir_join *jn, struct weir_join_place *pc, 
 	uint64_t row_bytes = fixed ? weir_row_bytes_plain(keyed->cols, col_count, row, fixed)
 				   : weir_row_bytes(keyed->cols, col_count, row);
 	uint8_t *key;
-	struct weir_buffered *bf = weir_join_place_take(pc, time, hash, key_bytes, (uint32_t)row_bytes, &key);
+	uint64_t place = weir_join_place_take(pc, time, hash, key_bytes, (uint32_t)row_bytes, &key);
 	weir_copy_short(key, keyed->key[row], key_bytes);
 	if (fixed)
 		(void)weir_row_pack_plain(keyed->cols, col_count, row, key + key_bytes);
 	else
 		(void)weir_row_pack(keyed->cols, col_count, row, key + key_bytes);
-	return (uint64_t)weir_index_tag(hash) << 48 | (uint64_t)(uintptr_t)bf;
+	return place;
 }
 
 static bool may_be_late(const struct weir_join *jn, const struct weir_keyed *keyed, const uint16_t *rows,
@@ -62,17 +62,17 @@ bool weir_join_hold_inner_all(struct weir_join *jn, struct weir_join_place *pc, 
 	weir_row_bytes_plain_many(cols, col_count, rows, count, fixed, bytes);
 	for (uint32_t n = 0; n < count;) {
 		uint32_t slot = keyed->slot[rows[order[n]]], end = jn->slot_at[slot];
-		struct weir_join_place at = {.sl = slots[slot], .side = pc->side};
+		struct weir_join_place at = {.side = pc->side};
+		weir_join_place_open(&at, slots[slot], keyed->time[rows[order[n]]]);
 		for (; n < end; n++) {
 			uint32_t i = order[n], row = rows[i], key_bytes = keyed->key_bytes[row];
 			int64_t time = keyed->time[row];
 			uint64_t hash = keyed->hash[row];
 			uint8_t *key;
-			struct weir_buffered *bf = weir_join_place_take(&at, time, hash, key_bytes, bytes[i], &key);
+			uint64_t place = weir_join_place_take(&at, time, hash, key_bytes, bytes[i], &key);
 			weir_copy_short(key, keyed->key[row], key_bytes);
 			(void)weir_row_pack_plain(cols, col_count, row, key + key_bytes);
-			it[i] = (struct item){time, (uint64_t)weir_index_tag(hash) << 48 | (uint64_t)(uintptr_t)bf,
-					      weir_hash_index(hash), slot};
+			it[i] = (struct item){time, place, weir_hash_index(hash), slot};
 		}
 		weir_join_place_close(&at);
 	}
@@ -102,12 +102,26 @@ static void put_pairs(struct weir_join *jn, uint32_t count)
 	}
 }
 
-/* The row whose turn it is, by the exact task time. */
+/* Takes out of what has been found for t what is late by the exact task time. False: nothing is left. */
+static bool drop_late(struct weir_join *jn, const struct weir_join_turn *t, int64_t oldest)
+{
+	struct weir_join_found *found = (struct weir_join_found *)(void *)jn->found.data;
+	uint32_t n = (uint32_t)(jn->found.bytes / sizeof *found), kept = 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (found[i].time >= oldest || !weir_join_is_late(jn->def, found[i].time, weir_join_task_at(jn, t)))
+			found[kept++] = found[i];
+	jn->found.bytes = kept * sizeof *found;
+	return kept != 0;
+}
+
+/* The row whose turn it is. */
 static void take_closer_look(struct weir_join *jn, struct weir_slot *sl, const struct weir_join_turn *t)
 {
 	struct weir_counters *now = jn->w->st->now;
-	int64_t task = weir_join_task_at(jn, t);
-	if (weir_join_is_late(jn->def, t->time, task)) {
+	/* Task times are only asked for where they could decide anything: something may be late. */
+	int64_t oldest = jn->task_max - weir_join_keep_ms(jn->def);
+	int64_t task = t->time < oldest ? weir_join_task_at(jn, t) : WEIR_TIME_UNSET;
+	if (t->time < oldest && weir_join_is_late(jn->def, t->time, task)) {
 		now->late++;
 		now->by_reason[WEIR_REASON_LATE]++;
 		if (t->row >= WEIR_JOIN_NO_ROWS)
@@ -122,9 +136,9 @@ static void take_closer_look(struct weir_join *jn, struct weir_slot *sl, const s
 	sl->records++;
 	jn->found.bytes = 0;
 	jn->found_at = 0;
-	if (!weir_join_buffer_enter(sl, t, task, &jn->found))
+	if (!weir_join_buffer_enter(sl, t, task, &jn->found) || !drop_late(jn, t, oldest))
 		return;
-	const struct weir_join_found own = {(struct weir_buffered *)(void *)weir_index_entry(t->row), t->time};
+	const struct weir_join_found own = {weir_join_turn_record(sl, t), t->time};
 	weir_join_buffer_get(jn->def, &own, &jn->meeting.r);
 	jn->meeting.side = (uint8_t)weir_join_turn_side(t);
 	jn->current = &jn->meeting;
@@ -132,6 +146,7 @@ static void take_closer_look(struct weir_join *jn, struct weir_slot *sl, const s
 
 bool weir_join_run_inner(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl)
 {
+	const struct weir_join_turn *asked = NULL;
 	for (;;) {
 		if (jn->current && !weir_join_put_found(jn, b, sl))
 			return false;
@@ -145,10 +160,12 @@ bool weir_join_run_inner(struct weir_join *jn, struct weir_bundle *b, struct wei
 			room = 32;
 		struct weir_join_meeting mt = {.next = jn->sorted + jn->at,
 					       .end = jn->sorted + jn->end,
+					       .asked = asked,
 					       .task_max = jn->task_max,
 					       .pairs = jn->pairs,
 					       .room = room};
 		bool closer = weir_join_meet(sl, &mt);
+		asked = mt.asked;
 		uint64_t met = (uint64_t)(mt.next - (jn->sorted + jn->at));
 		jn->at += (uint32_t)met;
 		sl->records += met;

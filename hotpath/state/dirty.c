@@ -347,12 +347,13 @@ static void image_write(struct packer *pk, struct weir_page *p)
 	for (; part < head.parts; part++) {
 		uint32_t from = part * WEIR_IMAGE_PART;
 		uint32_t n = bytes - from < WEIR_IMAGE_PART ? bytes - from : WEIR_IMAGE_PART;
+		if (pk->sink->page == NULL)
+			continue;
 		body_begin(pk);
 		memcpy(pk->body, &head, sizeof head);
 		if (n != 0)
 			memcpy(pk->body + sizeof head, p->base + WEIR_PAGE_HEAD + from, n);
-		if (pk->sink->page != NULL)
-			pk->sink->page(pk->sink->ctx, sl->number, p->no, part, pk->body, (uint32_t)sizeof head + n);
+		pk->sink->page(pk->sink->ctx, sl->number, p->no, part, pk->body, (uint32_t)sizeof head + n);
 	}
 	weir_dirty_note_image(sl, p->no, part, pk->epoch);
 	weir_slot_unqueue(sl, p);

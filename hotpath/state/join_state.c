@@ -182,14 +182,14 @@ static void reverse(struct weir_join_found *from, size_t count)
 	}
 }
 
-/* Of the records of a key, from bf on to older ones, those in [from, to] that count, oldest first. */
-static void chain_find(const struct weir_slot *sl, const struct weir_gen *g, struct weir_buffered *bf, int64_t from,
+/* Of the records of a key in one generation, whose times begin at start, from bf on to older ones, those in [from, to]
+ * that count, oldest first. */
+static void chain_find(const struct weir_slot *sl, int64_t start, uint32_t side, struct weir_buffered *bf, int64_t from,
 		       int64_t to, int64_t task_time, struct weir_buf *list)
 {
-	uint32_t side = (uint32_t)(g->start & 1);
 	size_t begin = list->bytes;
 	for (; bf != NULL; bf = buffered_at(sl, bf->older)) {
-		int64_t time = time_in(sl->def, g, bf);
+		int64_t time = start + bf->delta;
 		if (time < from)
 			break;
 		struct weir_join_found fd = {bf, time};
@@ -205,9 +205,18 @@ static inline void gen_find(const struct weir_slot *sl, const struct weir_gen *g
 			    int64_t from, int64_t to, int64_t task_time, struct weir_buf *list)
 {
 	uint64_t *free_slot;
-	const uint64_t *at = weir_index_find_short(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
-	if (at != NULL)
-		chain_find(sl, g, (struct weir_buffered *)(void *)weir_index_entry(*at), from, to, task_time, list);
+	const uint64_t *at;
+	struct weir_buffered *bf = NULL;
+	if (WEIR_LIKELY(g->code != 0)) {
+		at = weir_join_index_find(sl, weir_hash_index(r->hash), g->code, r->key, r->key_bytes);
+		bf = at != NULL ? weir_join_place_record(&sl->pages, *at) : NULL;
+	} else {
+		at = weir_index_find_short(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
+		bf = at != NULL ? (struct weir_buffered *)(void *)weir_index_entry(*at) : NULL;
+	}
+	if (bf != NULL)
+		chain_find(sl, bucket_start(sl->def, g->start >> 1), (uint32_t)(g->start & 1), bf, from, to, task_time,
+			   list);
 }
 
 void weir_join_buffer_find(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t from,
@@ -223,41 +232,14 @@ void weir_join_buffer_find(const struct weir_slot *sl, uint32_t side, const stru
 
 /* ---- reach ---- */
 
-/* Rows in windows, and beside a table's history, belong to one generation each. */
-static inline bool has_reach(const struct weir_state_def *def)
-{
-	return def->within && !weir_join_in_windows(def);
-}
-
-static int64_t back_of(const struct weir_state_def *def, uint32_t side)
-{
-	return side == 0 ? def->before_ms : def->after_ms;
-}
-static int64_t ahead_of(const struct weir_state_def *def, uint32_t side)
-{
-	return side == 0 ? def->after_ms : def->before_ms;
-}
-
 static WEIR_NOINLINE void reach_look(struct weir_slot *sl, uint32_t side, int64_t time)
 {
-	const struct weir_state_def *def = sl->def;
 	struct weir_join_reach *re = &sl->reach[side];
-	int64_t back = back_of(def, side), ahead = ahead_of(def, side), span = INT64_C(1) << def->bucket_log2;
-	int64_t own = bucket_of(def, time), first = bucket_of(def, time - back), last = bucket_of(def, time + ahead);
-	re->from = weir_max_i64(own * span, weir_max_i64(first * span + back, last * span - ahead));
-	re->to = weir_min_i64((own + 1) * span, weir_min_i64((first + 1) * span + back, (last + 1) * span - ahead));
-	re->own = NULL;
-	re->count = 0;
-	for (uint32_t i = 0; i < sl->gen_count; i++) {
-		int64_t start = sl->gens[i].start, bucket = start >> 1;
-		if (start == own * 2 + side)
-			re->own = sl->gens[i].g;
-		if ((start & 1) == side || bucket < first || bucket > last)
-			continue;
-		if (re->count < WEIR_COUNT_OF(re->gen))
-			re->gen[re->count] = sl->gens[i].g;
-		re->count++;
-	}
+	int64_t bucket = bucket_of(sl->def, time), start = bucket * 2 + side;
+	uint32_t at = weir_slot_search(sl, start);
+	re->from = bucket_start(sl->def, bucket);
+	re->to = bucket_start(sl->def, bucket + 1);
+	re->own = at < sl->gen_count && sl->gens[at].start == start ? sl->gens[at].g : NULL;
 }
 
 static inline const struct weir_join_reach *reach_of(struct weir_slot *sl, uint32_t side, int64_t time)
@@ -268,23 +250,76 @@ static inline const struct weir_join_reach *reach_of(struct weir_slot *sl, uint3
 	return re;
 }
 
+/* The newest record of a key in one generation. */
+struct newest {
+	int64_t start; /* of the generation */
+	struct weir_buffered *bf;
+};
+
+/* Of r's key in all generations of `side` that have a code, in their order. Returns how many. */
+static uint32_t find_newest(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
+			    struct newest nw[WEIR_JOIN_CODES])
+{
+	const struct weir_join_index *ix = sl->joined;
+	uint32_t hash = weir_hash_index(r->hash), count = 0;
+	uint64_t *line = weir_join_index_line(ix, hash);
+	for (;;) {
+		struct weir_join_look lk = weir_join_line_look(line, weir_join_place_value(hash, 1 - side, 0));
+		for (uint32_t fits = lk.others; fits != 0; fits &= fits - 1) {
+			uint64_t v = line[__builtin_ctz(fits)];
+			if (!weir_join_place_lives(ix, v))
+				continue;
+			struct weir_buffered *bf = weir_join_place_record(&sl->pages, v);
+			if (!weir_entry_is(sl->def, &bf->e, hash, r->key, r->key_bytes))
+				continue;
+			int64_t start = ix->start[weir_join_place_code(v)];
+			uint32_t at = count++;
+			for (; at != 0 && nw[at - 1].start > start; at--)
+				nw[at] = nw[at - 1];
+			nw[at] = (struct newest){start, bf};
+		}
+		if (lk.empty != 0)
+			return count;
+		line = weir_join_index_next(ix, line, hash);
+	}
+}
+
 void weir_join_buffer_find_matches(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
 				   int64_t task_time, struct weir_buf *list)
 {
-	const struct weir_join_reach *re = reach_of(sl, side, r->time);
-	int64_t from = r->time - back_of(sl->def, side), to = r->time + ahead_of(sl->def, side);
-	if (WEIR_UNLIKELY(re->count > WEIR_COUNT_OF(re->gen))) {
+	int64_t from = r->time - weir_join_back_ms(sl->def, side), to = r->time + weir_join_ahead_ms(sl->def, side);
+	struct newest nw[WEIR_JOIN_CODES];
+	if (sl->joined == NULL)
+		return;
+	if (WEIR_UNLIKELY(sl->joined->uncoded != 0)) {
 		weir_join_buffer_find(sl, 1 - side, r, from, to, task_time, list);
 		return;
 	}
-	for (uint32_t i = 0; i < re->count; i++)
-		gen_find(sl, re->gen[i], r, from, to, task_time, list);
+	uint32_t count = find_newest(sl, 1 - side, r, nw);
+	for (uint32_t i = 0; i < count; i++)
+		if (nw[i].start <= to)
+			chain_find(sl, nw[i].start, 1 - side, nw[i].bf, from, to, task_time, list);
 }
 
 void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool entry)
 {
-	if (has_reach(sl->def)) {
-		weir_join_reach_prefetch(&sl->reach[side], r->time, r->hash, entry);
+	if (weir_def_meets(sl->def)) {
+		const struct weir_join_index *ix = sl->joined;
+		if (ix == NULL)
+			return;
+		uint64_t *line = weir_join_index_line(ix, weir_hash_index(r->hash));
+		if (!entry) {
+			__builtin_prefetch(line, 1, 3);
+			return;
+		}
+		struct weir_join_look lk =
+			weir_join_line_look(line, weir_join_place_value(weir_hash_index(r->hash), side, 0));
+		if (lk.others != 0) {
+			const uint8_t *p =
+				(const uint8_t *)weir_join_place_record(&sl->pages, line[__builtin_ctz(lk.others)]);
+			__builtin_prefetch(p, 0, 3);
+			__builtin_prefetch(p + WEIR_CACHE_LINE, 0, 3);
+		}
 		return;
 	}
 	int64_t start = side == 1 ? 1 : bucket_of(sl->def, r->time) * 2;
@@ -293,28 +328,43 @@ void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, const 
 		weir_index_prefetch(&sl->gens[at].g->ix, r->hash, entry);
 }
 
-/* Puts bf into its key's list: behind every newer record, before those of its time and older. */
-static inline void list_add(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf,
-			    const struct weir_join_row *r)
+/* Puts bf into the list that begins with next: behind every newer record, before those of its time and older. True: it
+ * is the newest. */
+static bool list_insert(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf, struct weir_buffered *next)
 {
-	uint64_t *free_slot;
-	uint64_t *at = weir_index_find_short(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
-	if (at == NULL) {
-		weir_gen_index_put(g, &bf->e, r->hash, free_slot);
-		return;
-	}
-	struct weir_buffered *next = (struct weir_buffered *)(void *)weir_index_entry(*at), *newer = NULL;
+	struct weir_buffered *newer = NULL;
 	while (next != NULL && next->delta > bf->delta) {
 		newer = next;
 		next = buffered_at(sl, next->older);
 	}
 	bf->older = next != NULL ? weir_entry_ref(&next->e) : 0;
-	if (newer == NULL) {
-		weir_index_store(at, (*at & ~WEIR_INDEX_POINTER) | (uint64_t)(uintptr_t)bf);
-		return;
-	}
+	if (newer == NULL)
+		return true;
 	newer->older = weir_entry_ref(&bf->e);
 	weir_gen_mark(g, &newer->e);
+	return false;
+}
+
+/* Puts bf into its key's list. */
+static inline void list_add(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf,
+			    const struct weir_join_row *r)
+{
+	uint64_t *at, *free_slot;
+	if (WEIR_LIKELY(g->code != 0)) {
+		at = weir_join_index_find(sl, weir_hash_index(r->hash), g->code, r->key, r->key_bytes);
+		uint64_t place = weir_join_place_value(weir_hash_index(r->hash), g->code, weir_entry_ref(&bf->e));
+		if (at == NULL)
+			weir_join_index_add(sl, place);
+		else
+			*at = (list_insert(sl, g, bf, weir_join_place_record(&sl->pages, *at)) ? place : *at) |
+			      (uint64_t)WEIR_JOIN_LIST << 32;
+		return;
+	}
+	at = weir_index_find_short(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
+	if (at == NULL)
+		weir_gen_index_put(g, &bf->e, r->hash, free_slot);
+	else if (list_insert(sl, g, bf, (struct weir_buffered *)(void *)weir_index_entry(*at)))
+		weir_index_store(at, (*at & ~WEIR_INDEX_POINTER) | (uint64_t)(uintptr_t)bf);
 }
 
 /* The generation for rows of `side` at `time`, made where there is none. */
@@ -364,7 +414,7 @@ static inline struct weir_buffered *take_in(struct weir_gen *g, uint32_t delta, 
 /* Where records of `side` at `time` are kept. */
 static inline struct weir_gen *gen_at(struct weir_slot *sl, uint32_t side, int64_t time)
 {
-	struct weir_gen *g = has_reach(sl->def) ? reach_of(sl, side, time)->own : NULL;
+	struct weir_gen *g = weir_def_meets(sl->def) ? reach_of(sl, side, time)->own : NULL;
 	return WEIR_LIKELY(g != NULL) ? g : gen_make(sl, side, time);
 }
 
@@ -405,47 +455,31 @@ void weir_join_buffer_match(struct weir_slot *sl, struct weir_buffered *bf)
 
 /* ---- records that are stored before their turn ---- */
 
-static void place_open(struct weir_join_place *pc, struct weir_gen *g)
-{
-	const struct weir_state_def *def = pc->sl->def;
-	pc->g = g;
-	if (g->entry_page == 0)
-		return;
-	pc->from = (g->start >> 1) << def->bucket_log2;
-	pc->to = pc->from + (INT64_C(1) << def->bucket_log2);
-	pc->page = &g->pages->page[g->entry_page];
-	pc->at = pc->page->base + pc->page->used;
-	pc->end = pc->page->base + pc->page->bytes;
-}
-
-WEIR_NOINLINE struct weir_buffered *weir_join_place_take_slow(struct weir_join_place *pc, int64_t time, uint64_t hash,
-							      uint32_t key_bytes, uint32_t row_bytes, uint8_t **key)
+WEIR_NOINLINE uint64_t weir_join_place_take_slow(struct weir_join_place *pc, int64_t time, uint64_t hash,
+						 uint32_t key_bytes, uint32_t row_bytes, uint8_t **key)
 {
 	weir_join_place_close(pc);
 	struct weir_gen *g = gen_at(pc->sl, pc->side, time);
 	uint64_t bytes = weir_buffered_bytes(sizeof(struct weir_buffered), key_bytes, row_bytes);
-	place_open(pc, g);
+	(void)reach_of(pc->sl, pc->side, time);
+	weir_join_place_open(pc, pc->sl, time);
 	if (key_bytes < WEIR_KEY_LONG && pc->page != NULL && (uint64_t)(pc->end - pc->at) >= bytes)
 		return weir_join_place_take(pc, time, hash, key_bytes, row_bytes, key);
 	weir_join_place_close(pc);
 	int64_t start = (g->start >> 1) << pc->sl->def->bucket_log2;
 	struct weir_buffered *bf = take_in(g, (uint32_t)(time - start), hash, key_bytes, row_bytes, key);
-	place_open(pc, g);
-	return bf;
-}
-
-static inline struct weir_buffered *turn_record(const struct weir_join_turn *t)
-{
-	return (struct weir_buffered *)(void *)weir_index_entry(t->row);
+	weir_join_place_open(pc, pc->sl, time);
+	return weir_join_place_value(weir_hash_index(hash), g->code, weir_entry_ref(&bf->e));
 }
 
 bool weir_join_buffer_enter(struct weir_slot *sl, const struct weir_join_turn *t, int64_t task_time,
 			    struct weir_buf *list)
 {
 	uint32_t side = weir_join_turn_side(t);
-	struct weir_buffered *bf = turn_record(t);
-	struct weir_join_row r = {.hash = weir_join_turn_hash(t), .time = t->time};
+	struct weir_buffered *bf = weir_join_turn_record(sl, t);
+	struct weir_join_row r = {.time = t->time};
 	r.key = weir_entry_key(sl->def, &bf->e, &r.key_bytes);
+	r.hash = weir_hash(r.key, r.key_bytes);
 	weir_join_buffer_find_matches(sl, side, &r, task_time, list);
 	list_add(sl, reach_of(sl, side, t->time)->own, bf, &r);
 	return list->bytes != 0;
@@ -454,214 +488,9 @@ bool weir_join_buffer_enter(struct weir_slot *sl, const struct weir_join_turn *t
 void weir_join_buffer_refuse(struct weir_slot *sl, const struct weir_join_turn *t)
 {
 	struct weir_gen *g = gen_at(sl, weir_join_turn_side(t), t->time);
-	struct weir_entry *e = &turn_record(t)->e;
+	struct weir_entry *e = &weir_join_turn_record(sl, t)->e;
 	g->entries--;
 	weir_gen_kill(g, e, weir_entry_bytes(sl->def, e));
-}
-
-/* Of one generation what a look-up needs. */
-struct gen_view {
-	uint64_t *places;
-	uint32_t home;
-	int64_t start;
-	struct weir_gen *g;
-};
-
-/* Of a side's reach. */
-struct reach_view {
-	int64_t from, to;
-	int64_t back, ahead;
-	struct gen_view own;
-	uint32_t count;
-	struct gen_view gen[4]; /* behind count: empty ones, so that a loop need not ask how many there are */
-};
-
-/* The reaches of both sides as rows of either pass by, one as often as the other: what is done for each of them does
- * the same for both, as no CPU guesses whose turn it is. */
-struct meeting_view {
-	struct reach_view side[2];
-	uint32_t count; /* the larger one */
-};
-
-static const uint64_t no_places[WEIR_INDEX_GROUP] __attribute__((aligned(32)));
-static const struct gen_view no_gen = {.places = (uint64_t *)(uintptr_t)no_places};
-
-static struct gen_view gen_view(const struct weir_slot *sl, struct weir_gen *g)
-{
-	return (struct gen_view){g->ix.slot, g->ix.home, (g->start >> 1) << sl->def->bucket_log2, g};
-}
-
-/* At `time`. One that is empty: it takes a closer look. */
-static WEIR_NOINLINE void view_reach(struct weir_slot *sl, uint32_t side, int64_t time, struct meeting_view *mv)
-{
-	const struct weir_join_reach *re = reach_of(sl, side, time);
-	struct reach_view *rv = &mv->side[side];
-	bool fits = re->count <= WEIR_COUNT_OF(rv->gen) && re->own != NULL;
-	*rv = (struct reach_view){.back = back_of(sl->def, side), .ahead = ahead_of(sl->def, side), .own = no_gen};
-	for (uint32_t i = 0; i < WEIR_COUNT_OF(rv->gen); i++)
-		rv->gen[i] = no_gen;
-	if (fits) {
-		rv->from = re->from;
-		rv->to = re->to;
-		rv->own = gen_view(sl, re->own);
-		rv->count = re->count;
-		for (uint32_t i = 0; i < re->count; i++)
-			rv->gen[i] = gen_view(sl, re->gen[i]);
-	}
-	mv->count = mv->side[0].count > mv->side[1].count ? mv->side[0].count : mv->side[1].count;
-}
-
-static inline uint64_t *view_group(const struct gen_view *gv, uint32_t hash)
-{
-	return &gv->places[hash & gv->home];
-}
-
-/* What the rows behind a block will touch, in steps: themselves, then index lines, then what these lead to. */
-enum { BLOCK = 16 };
-_Static_assert(WEIR_JOIN_AHEAD == 3 * BLOCK, "as far as is looked ahead");
-
-static inline void ask_records(const struct weir_join_turn *t)
-{
-	for (uint32_t i = 0; i < BLOCK; i++) {
-		const uint8_t *p = (const uint8_t *)turn_record(&t[i]);
-		__builtin_prefetch(p, 0, 3);
-		__builtin_prefetch(p + WEIR_CACHE_LINE, 0, 3);
-	}
-}
-
-static inline void ask_groups(const struct meeting_view *mv, const struct weir_join_turn *t)
-{
-	for (uint32_t i = 0; i < BLOCK; i++)
-		__builtin_prefetch(view_group(&mv->side[weir_join_turn_side(&t[i])].own, t[i].hash), 1, 3);
-	for (uint32_t g = 0; g < mv->count; g++)
-		for (uint32_t i = 0; i < BLOCK; i++)
-			__builtin_prefetch(view_group(&mv->side[weir_join_turn_side(&t[i])].gen[g], t[i].hash), 0, 3);
-}
-
-/* Where the tag fits what it leads to; else something that is asked for anyway. */
-static inline void ask_others(const struct meeting_view *mv, const struct weir_join_turn *t)
-{
-	for (uint32_t g = 0; g < mv->count; g++) {
-		for (uint32_t i = 0; i < BLOCK; i++) {
-			const uint64_t *group = view_group(&mv->side[weir_join_turn_side(&t[i])].gen[g], t[i].hash);
-			uint32_t fits = weir_index_match(group, (uint32_t)(t[i].row >> 48));
-			const uint64_t *at = fits != 0 ? &group[__builtin_ctz(fits | 16)] : &t[i].row;
-			const uint8_t *p = (const uint8_t *)weir_index_entry(*at);
-			__builtin_prefetch(p, 0, 3);
-			__builtin_prefetch(p + WEIR_CACHE_LINE, 0, 3);
-		}
-	}
-}
-
-/* view_find where the first group is full. */
-static WEIR_NOINLINE struct weir_buffered *view_find_beyond(const struct weir_state_def *def, const struct gen_view *gv,
-							    const struct weir_join_turn *t, uint64_t **free_place)
-{
-	uint32_t key_bytes;
-	const uint8_t *key = weir_entry_key(def, &turn_record(t)->e, &key_bytes);
-	const uint64_t *at = weir_index_find(&gv->g->ix, def, weir_join_turn_hash(t), key, key_bytes, free_place);
-	return at != NULL ? (struct weir_buffered *)(void *)weir_index_entry(*at) : NULL;
-}
-
-/* The record of t's key in a generation, the newest of them; NULL: none. *free_place: where t's own would go. */
-WEIR_INLINE struct weir_buffered *view_find(const struct weir_state_def *def, const struct gen_view *gv,
-					    const struct weir_join_turn *t, uint64_t **free_place)
-{
-	uint64_t *group = view_group(gv, t->hash);
-	const struct weir_entry *own = &turn_record(t)->e;
-	uint32_t key_bytes;
-	const uint8_t *key;
-	for (uint32_t fits = weir_index_match(group, (uint32_t)(t->row >> 48)); fits != 0; fits &= fits - 1) {
-		struct weir_entry *e = weir_index_entry(group[__builtin_ctz(fits)]);
-		key = weir_entry_key(def, own, &key_bytes);
-		if (weir_entry_is(def, e, t->hash, key, key_bytes))
-			return (struct weir_buffered *)(void *)e;
-	}
-	if (WEIR_UNLIKELY(weir_index_group_is_full(group)))
-		return view_find_beyond(def, gv, t, free_place);
-	*free_place = group + (group[0] != 0) + (group[1] != 0) + (group[2] != 0); /* they fill from the first on */
-	return NULL;
-}
-
-/* The record of the other side that is the only match of t, or none. False: it takes a closer look. */
-static inline bool find_one(const struct weir_state_def *def, const struct reach_view *rv, uint32_t count,
-			    const struct weir_join_turn *t, int64_t oldest, struct weir_join_pair *pr)
-{
-	uint64_t *free_place;
-	pr->other = NULL;
-	for (uint32_t i = 0; i < count; i++) {
-		struct weir_buffered *bf = view_find(def, &rv->gen[i], t, &free_place);
-		if (bf == NULL)
-			continue;
-		int64_t time = rv->gen[i].start + bf->delta;
-		if (WEIR_UNLIKELY(bf->older != 0 || pr->other != NULL || time < oldest))
-			return false;
-		if (time < t->time - rv->back || time > t->time + rv->ahead)
-			continue;
-		pr->other = bf;
-		pr->time = weir_max_i64(time, t->time);
-	}
-	return true;
-}
-
-/* t, whose key has no other record in its generation, at the place that view_find has found. */
-static inline void view_enter(struct weir_slot *sl, struct meeting_view *mv, const struct reach_view *rv,
-			      const struct weir_join_turn *t, uint64_t *free_place)
-{
-	struct weir_index *ix = &rv->own.g->ix;
-	if (WEIR_LIKELY(ix->used < ix->limit)) {
-		ix->used++;
-		weir_index_store(free_place, t->row);
-		return;
-	}
-	weir_gen_index_add(rv->own.g, &turn_record(t)->e, weir_join_turn_hash(t));
-	for (uint32_t side = 0; side < 2; side++) /* the index has moved */
-		if (mv->side[side].from != mv->side[side].to)
-			view_reach(sl, side, mv->side[side].from, mv);
-}
-
-/* Cost: about 220 instructions a row, 40 more for each further generation of the other side, and four lines of memory
- * that are not in the cache, each asked for early. */
-bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt)
-{
-	const struct weir_state_def *def = sl->def;
-	const struct weir_join_turn *t = mt->next, *end = mt->end;
-	int64_t oldest = mt->task_max - weir_join_keep_ms(def); /* nothing from then on can be late */
-	struct meeting_view mv = {.count = 0};
-	bool closer = false;
-	for (uint32_t side = 0; side < 2 && t < end; side++)
-		view_reach(sl, side, t->time, &mv);
-	ask_records(t);
-	ask_records(t + BLOCK);
-	ask_groups(&mv, t);
-	while (t < end && mt->count < mt->room && !closer) {
-		const struct weir_join_turn *stop = end - t < BLOCK ? end : t + BLOCK;
-		ask_records(t + 2 * BLOCK);
-		ask_groups(&mv, t + BLOCK);
-		ask_others(&mv, t);
-		for (; t < stop && mt->count < mt->room; t++) {
-			uint32_t side = weir_join_turn_side(t);
-			struct reach_view *rv = &mv.side[side];
-			if (WEIR_UNLIKELY(t->time < rv->from || t->time >= rv->to)) {
-				view_reach(sl, side, t->time, &mv);
-				closer = rv->from == rv->to;
-			}
-			closer |= t->row < WEIR_JOIN_NO_ROWS || t->time < oldest;
-			struct weir_join_pair *pr = &mt->pairs[mt->count];
-			uint64_t *free_place;
-			if (WEIR_UNLIKELY(closer || !find_one(def, rv, mv.count, t, oldest, pr) ||
-					  view_find(def, &rv->own, t, &free_place) != NULL)) {
-				closer = true;
-				break;
-			}
-			pr->own = turn_record(t);
-			pr->side = side;
-			mt->count += pr->other != NULL;
-			view_enter(sl, &mv, rv, t, free_place);
-		}
-	}
-	mt->next = t;
-	return closer;
 }
 
 /* ---- leaving ---- */
@@ -852,9 +681,14 @@ static bool rebuild_entry(struct weir_slot *sl, struct weir_gen *g, struct weir_
 		uint64_t *free_slot;
 		const uint8_t *key = weir_entry_key(def, &bf->e, &n);
 		uint64_t hash = weir_hash(key, n);
-		if (weir_index_find(&g->ix, def, hash, key, n, &free_slot) != NULL)
+		uint32_t hash32 = weir_hash_index(hash), list = bf->older != 0 ? WEIR_JOIN_LIST : 0;
+		if (g->code != 0 ? weir_join_index_find(sl, hash32, g->code, key, n) != NULL
+				 : weir_index_find(&g->ix, def, hash, key, n, &free_slot) != NULL)
 			return false;
-		weir_gen_index_add(g, &bf->e, hash);
+		if (g->code != 0)
+			weir_join_index_add(sl, weir_join_place_value(hash32, g->code | list, weir_entry_ref(&bf->e)));
+		else
+			weir_gen_index_add(g, &bf->e, hash);
 	}
 	if (waits(def, side) && (bf->e.flags & (WEIR_ENTRY_EMITTED | WEIR_ENTRY_GONE)) == 0)
 		waiting_push(sl, bf, time_in(def, g, bf) + weir_join_reach_ms(def, side) + def->grace_ms);

@@ -15,7 +15,7 @@
 #ifndef WEIR_STATE_JOIN_STATE_H
 #define WEIR_STATE_JOIN_STATE_H
 
-#include "hotpath/state/slot.h"
+#include "hotpath/state/join_index.h"
 
 struct weir_join_row {
 	uint64_t hash;
@@ -30,6 +30,15 @@ struct weir_join_row {
 WEIR_INLINE int64_t weir_join_reach_ms(const struct weir_state_def *def, uint32_t side)
 {
 	return def->versioned ? 0 : side == 0 ? def->after_ms : def->before_ms;
+}
+/* How much older, and younger, than a row of `side` the other side's may be that match it. */
+WEIR_INLINE int64_t weir_join_back_ms(const struct weir_state_def *def, uint32_t side)
+{
+	return side == 0 ? def->before_ms : def->after_ms;
+}
+WEIR_INLINE int64_t weir_join_ahead_ms(const struct weir_state_def *def, uint32_t side)
+{
+	return side == 0 ? def->after_ms : def->before_ms;
 }
 WEIR_INLINE bool weir_join_is_final(const struct weir_state_def *def, uint32_t side, int64_t time, int64_t task_time)
 {
@@ -80,17 +89,6 @@ void weir_join_buffer_find_matches(struct weir_slot *sl, uint32_t side, const st
 				   int64_t task_time, struct weir_buf *list);
 /* Asks for what that and weir_join_buffer_put will touch, as weir_join_table_prefetch does. */
 void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool entry);
-/* The same as seen from the loop over rows, inline. Rows beyond what is known now, at the end of a generation's time,
- * are few, and so are keys that come again in their generation. */
-WEIR_INLINE void weir_join_reach_prefetch(const struct weir_join_reach *re, int64_t time, uint64_t hash, bool entry)
-{
-	if (time < re->from || time >= re->to || re->count > WEIR_COUNT_OF(re->gen))
-		return;
-	for (uint32_t i = 0; i < re->count; i++)
-		weir_index_prefetch(&re->gen[i]->ix, hash, entry);
-	if (!entry && re->own != NULL)
-		weir_index_prefetch(&re->own->ix, hash, false);
-}
 /* Keeps r; matched: it has had a match. */
 void weir_join_buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool matched);
 /* The record has a match. */
@@ -137,7 +135,9 @@ struct weir_join_place {
 	struct weir_gen *g;
 	struct weir_page *page; /* NULL: closed */
 	uint8_t *at, *end;      /* in it */
+	uint64_t low;           /* of what an index holds of a record, without its hash: this + address / 8 */
 	uint32_t taken;
+	uint8_t page_log2;
 };
 /* Before anybody else looks at the slot. */
 WEIR_INLINE void weir_join_place_close(struct weir_join_place *pc)
@@ -151,11 +151,30 @@ WEIR_INLINE void weir_join_place_close(struct weir_join_place *pc)
 	pc->from = pc->to = 0;
 	pc->taken = 0;
 }
-struct weir_buffered *weir_join_place_take_slow(struct weir_join_place *pc, int64_t time, uint64_t hash,
-						uint32_t key_bytes, uint32_t row_bytes, uint8_t **key);
-/* Room for a record; *key: where key and row are to be written. Cost: about 25 instructions. */
-WEIR_INLINE struct weir_buffered *weir_join_place_take(struct weir_join_place *pc, int64_t time, uint64_t hash,
-						       uint32_t key_bytes, uint32_t row_bytes, uint8_t **key)
+/* Where rows of pc->side at `time` go, if there is such a place already: the next row is mostly of that time. */
+WEIR_INLINE void weir_join_place_open(struct weir_join_place *pc, struct weir_slot *sl, int64_t time)
+{
+	const struct weir_join_reach *re = &sl->reach[pc->side];
+	struct weir_gen *g = re->own;
+	pc->sl = sl;
+	if (WEIR_UNLIKELY(time < re->from || time >= re->to || g == NULL || g->entry_page == 0))
+		return;
+	pc->g = g;
+	pc->from = re->from;
+	pc->to = re->to;
+	pc->page = &sl->pages.page[g->entry_page];
+	pc->at = pc->page->base + pc->page->used;
+	pc->end = pc->page->base + pc->page->bytes;
+	pc->page_log2 = (uint8_t)__builtin_ctz(pc->page->bytes);
+	pc->low = ((uint64_t)g->code << 32 | (uint64_t)g->entry_page << WEIR_REF_SHIFT) -
+		  (uint64_t)(uintptr_t)pc->page->base / 8;
+}
+uint64_t weir_join_place_take_slow(struct weir_join_place *pc, int64_t time, uint64_t hash, uint32_t key_bytes,
+				   uint32_t row_bytes, uint8_t **key);
+/* Room for a record; *key: where key and row are to be written. What the index will hold of it. Cost: about 25
+ * instructions. */
+WEIR_INLINE uint64_t weir_join_place_take(struct weir_join_place *pc, int64_t time, uint64_t hash, uint32_t key_bytes,
+					  uint32_t row_bytes, uint8_t **key)
 {
 	uint64_t bytes = weir_buffered_bytes(sizeof(struct weir_buffered), key_bytes, row_bytes);
 	if (WEIR_UNLIKELY(time < pc->from || time >= pc->to || (uint64_t)(pc->end - pc->at) < bytes ||
@@ -164,22 +183,24 @@ WEIR_INLINE struct weir_buffered *weir_join_place_take(struct weir_join_place *p
 	struct weir_buffered *bf = (struct weir_buffered *)(void *)pc->at;
 	weir_store_le64(pc->at + bytes - 16, 0); /* what pads it: up to 11 bytes */
 	weir_store_le64(pc->at + bytes - 8, 0);
-	bf->e = (struct weir_entry){.hash = weir_hash_index(hash),
-				    .key_bytes = (uint16_t)key_bytes,
-				    .page_log2 = (uint8_t)__builtin_ctz(pc->page->bytes)};
+	bf->e = (struct weir_entry){
+		.hash = weir_hash_index(hash), .key_bytes = (uint16_t)key_bytes, .page_log2 = pc->page_log2};
 	bf->delta = (uint32_t)(time - pc->from);
 	bf->older = 0;
 	bf->row_bytes = row_bytes;
 	*key = (uint8_t *)(bf + 1);
+	uint64_t place = ((uint64_t)(weir_hash_index(hash) & ~(uint32_t)WEIR_JOIN_LOW_BITS) << 32) + pc->low +
+			 (uint64_t)(uintptr_t)pc->at / 8;
 	pc->at += bytes;
+	__builtin_prefetch(pc->at + 4 * WEIR_CACHE_LINE, 1, 3);
 	pc->taken++;
-	return bf;
+	return place;
 }
 
 /* A record, or any other row of a join, when its turn is known. */
 struct weir_join_turn {
-	uint64_t row;  /* what an index would hold of it: its hash's tag << 48 | where it lies; or enum weir_join_no_row
-			*/
+	uint64_t row;  /* what its index would hold of it (weir_join_place_take); or enum weir_join_no_row. Where rows
+			* are no records: its hash's tag << 48 | where it lies */
 	int64_t time;  /* as its lane counts it: a record's own */
 	uint32_t hash; /* the half of the hash that says where in an index */
 	uint32_t turn; /* place in the merged order; the highest bit is its side */
@@ -191,9 +212,15 @@ WEIR_INLINE uint32_t weir_join_turn_side(const struct weir_join_turn *t)
 {
 	return t->turn >> 31;
 }
+/* Where rows are no records. */
 WEIR_INLINE uint64_t weir_join_turn_hash(const struct weir_join_turn *t)
 {
 	return t->row >> 48 << 32 | t->hash;
+}
+
+WEIR_INLINE struct weir_buffered *weir_join_turn_record(const struct weir_slot *sl, const struct weir_join_turn *t)
+{
+	return weir_join_place_record(&sl->pages, t->row);
 }
 
 struct weir_join_pair {
@@ -203,12 +230,15 @@ struct weir_join_pair {
 };
 struct weir_join_meeting {
 	const struct weir_join_turn *next, *end; /* readable WEIR_JOIN_AHEAD beyond end */
+	const struct weir_join_turn *asked;      /* what those before will touch has been asked for; at first NULL */
 	int64_t task_max;                        /* task time is nowhere above */
 	struct weir_join_pair *pairs;
 	uint32_t count, room; /* of pairs */
 };
-enum { WEIR_JOIN_AHEAD = 48 };
-/* Enters rows, in their order, until the end or until there is no room. True: next asks for a closer look. */
+enum { WEIR_JOIN_AHEAD = 64 };
+/* Enters rows, in their order, until the end or until there is no room. True: next asks for a closer look.
+ * (join_meet.c)
+ */
 bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt);
 /* One row: weir_join_buffer_find_matches, then look-ups see it. True: it has matches. */
 bool weir_join_buffer_enter(struct weir_slot *sl, const struct weir_join_turn *t, int64_t task_time,

@@ -192,6 +192,7 @@ struct weir_gen {
 	/* Of buffers, whose entries hardly ever change: those that came since the last barrier are known by their
 	 * place, behind page->packed, and only what changes before it is marked. */
 	bool appends;
+	uint8_t code;      /* its number in the slot's index of join buffers (join_index.h), 0: its own ix it is */
 	uint32_t appended; /* how many came */
 };
 void weir_gen_init(struct weir_gen *g, struct weir_pages *pg, struct weir_slot *sl, int64_t start,

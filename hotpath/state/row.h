@@ -48,26 +48,21 @@ WEIR_INLINE uint8_t *weir_row_put_text(uint8_t *to, const struct weir_str *s)
 }
 WEIR_INLINE uint8_t *weir_row_pack_plain(const struct weir_col *const *cols, uint32_t count, uint32_t row, uint8_t *to)
 {
-	for (uint32_t i = 0; i < count; i += 8)
+	*to++ = 0; /* where there is no column, nothing is fixed */
+	for (uint32_t i = 8; i < count; i += 8)
 		*to++ = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct weir_col *c = cols[i];
-		switch (c->phys) {
-		case WEIR_PHYS_U8:
-			*to++ = c->u8[row];
-			break;
-		case WEIR_PHYS_I64:
-		case WEIR_PHYS_F64:
+		if (c->phys == WEIR_PHYS_I64 || c->phys == WEIR_PHYS_F64) {
 			memcpy(to, &c->i64[row], 8);
 			to += 8;
-			break;
-		case WEIR_PHYS_I128:
+		} else if (c->phys == WEIR_PHYS_STR) {
+			to = weir_row_put_text(to, &c->str[row]);
+		} else if (c->phys == WEIR_PHYS_U8) {
+			*to++ = c->u8[row];
+		} else {
 			memcpy(to, &c->i128[row], 16);
 			to += 16;
-			break;
-		case WEIR_PHYS_STR:
-			to = weir_row_put_text(to, &c->str[row]);
-			break;
 		}
 	}
 	return to;

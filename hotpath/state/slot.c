@@ -1,5 +1,6 @@
 /* slot.c: making and unmaking a slot, its list of generations, its change list; and the entry points that lead to the
  * table of its kind. @thread worker. */
+#include "hotpath/state/join_index.h"
 #include "hotpath/state/over.h"
 #include "hotpath/core/mem.h"
 #include "hotpath/time/window.h"
@@ -37,6 +38,7 @@ struct weir_slot *weir_slot_create(const struct weir_state_def *def, uint32_t sl
 	sl->closed_start = WEIR_TIME_UNSET;
 	sl->expired_at = WEIR_TIME_UNSET;
 	weir_blocks_init(&sl->blocks, ar);
+	sl->blocks.plain = def->buffers;
 	weir_pages_init(&sl->pages, &sl->blocks);
 	if (def->kind == WEIR_STATE_JOIN) {
 		for (uint32_t i = 0; i < def->side_count; i++)
@@ -79,6 +81,7 @@ void weir_slot_destroy(struct weir_slot *sl)
 		weir_closed_release(sl, cl);
 	}
 	limbo_free(sl);
+	weir_join_index_free(sl);
 	for (uint32_t i = 0; i < sl->gen_count; i++) {
 		weir_gen_fini(sl->gens[i].g);
 		weir_blocks_give(&sl->blocks, sl->gens[i].g, sizeof *sl->gens[i].g);
@@ -151,7 +154,12 @@ struct weir_gen *weir_slot_add_gen(struct weir_slot *sl, uint32_t at, int64_t st
 	struct weir_gen *g = weir_blocks_take(&sl->blocks, sizeof *g);
 	forget_reach(sl);
 	/* A quarter of what the last one held: saves most of the growing, and wastes little where windows differ. */
-	weir_gen_init(g, &sl->pages, sl, start, sl->entries_hint / 4);
+	uint64_t expected = sl->entries_hint / 4;
+	uint8_t code = weir_def_meets(sl->def) ? weir_join_index_begin(sl, start) : 0;
+	weir_gen_init(g, &sl->pages, sl, start, code == 0 ? expected : 0);
+	if (code != 0 && expected > 1024)
+		g->page_bytes_next = WEIR_PAGE_BYTES_MAX;
+	g->code = code;
 	memmove(&sl->gens[at + 1], &sl->gens[at], (sl->gen_count - at) * sizeof *sl->gens);
 	sl->gens[at] = (struct weir_gen_at){start, g};
 	sl->gen_count++;
@@ -169,6 +177,8 @@ void weir_slot_drop_gen(struct weir_slot *sl, uint32_t at)
 		sl->current = NULL;
 	sl->entries_hint = g->entries;
 	sl->d.meta = true;
+	if (weir_def_meets(sl->def))
+		weir_join_index_end(sl, g->code);
 	if (g->changed != 0) {
 		/* Rows of it still have to be read by weir_slot_changes. */
 		g->closed = true;
@@ -394,7 +404,7 @@ bool weir_slot_may_stand(void *entry)
 
 uint64_t weir_slot_dirty_bytes(const struct weir_slot *sl)
 {
-	uint64_t dirty = 0, entries = weir_slot_entries(sl), index = 0;
+	uint64_t dirty = 0, entries = weir_slot_entries(sl), index = weir_join_index_bytes(sl);
 	for (uint32_t i = 0; i < sl->gen_count; i++) {
 		const struct weir_gen *g = sl->gens[i].g;
 		dirty += g->dirty_count + g->appended;

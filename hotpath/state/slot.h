@@ -78,15 +78,14 @@ struct weir_dirty {
 	bool meta;              /* live windows or counters changed since the last barrier */
 };
 
-/* Which generations of a join's buffers a row of one side has to do with: the same for all rows whose time is in
- * [from, to), so that they need not be searched for each. */
+/* Which generation of a join's buffers a row of one side belongs to: the same for all rows whose time is in [from, to),
+ * so that it need not be searched for each. */
 struct weir_join_reach {
 	int64_t from, to;
-	struct weir_gen *own; /* where it is kept; NULL: not there yet */
-	uint32_t count;       /* of those that may hold matches, ascending; above the maximum: they are not listed */
-	struct weir_gen *gen[4];
+	struct weir_gen *own; /* NULL: not there yet */
 };
 
+struct weir_join_index;
 struct weir_slot {
 	const struct weir_state_def *def;
 	uint32_t number;
@@ -110,6 +109,7 @@ struct weir_slot {
 	/* SESSION, SLIDING: a binary heap by close. JOIN: one of rows that may leave without a match. */
 	struct weir_vec closing;
 	struct weir_join_reach reach[2]; /* JOIN of buffers, by side; what makes or drops a generation forgets it */
+	struct weir_join_index *joined;  /* likewise: join_index.h; NULL: no generation came yet */
 	/* Change list: a queue; elements before change_at are drained. */
 	struct weir_vec change;
 	uint32_t change_at;
@@ -132,6 +132,12 @@ void weir_slot_note_change(struct weir_slot *sl, struct weir_gen *g, struct weir
 WEIR_INLINE struct weir_gen *weir_slot_only_gen(const struct weir_slot *sl)
 {
 	return sl->gens[0].g;
+}
+/* Buffers whose rows meet within a time of each other. Rows in windows, and beside a table's history, meet in one
+ * generation. */
+WEIR_INLINE bool weir_def_meets(const struct weir_state_def *def)
+{
+	return def->kind == WEIR_STATE_JOIN && def->within && !weir_join_in_windows(def);
 }
 WEIR_INLINE bool weir_def_panes(const struct weir_state_def *def)
 {

@@ -49,9 +49,9 @@ static enum weir_err init_window(struct weir_state_def *def, struct weir_diag **
 	return WEIR_OK;
 }
 
-/* A stream of records is kept while a timely one of the other side may come. Generations cover a power of two of at
- * least half of that: a look-up meets two or three of them, and what is kept too long is bounded by it. Below a second
- * there would be too many of them. */
+/* A stream of records is kept while a timely one of the other side may come. Generations cover a power of two of an
+ * eighth to a quarter of that: what is kept too long is bounded by it, and the index of a slot holds more of them than
+ * live at once. Below a second there would be too many of them. */
 static enum weir_err init_join(struct weir_state_def *def, struct weir_diag **dg)
 {
 	enum { LOG2_MIN = 10, LOG2_WAIT = 14, LOG2_MAX = 31 }; /* a record's place in one is a 32-bit number */
@@ -79,7 +79,7 @@ static enum weir_err init_join(struct weir_state_def *def, struct weir_diag **dg
 				     "the join's bounds leave no time: %lld ms before and %lld ms after",
 				     (long long)def->before_ms, (long long)def->after_ms);
 	def->bucket_log2 = LOG2_MIN;
-	while (def->bucket_log2 < LOG2_MAX && INT64_C(1) << def->bucket_log2 <= weir_join_keep_ms(def) / 2)
+	while (def->bucket_log2 < LOG2_MAX && INT64_C(1) << def->bucket_log2 <= weir_join_keep_ms(def) / 8)
 		def->bucket_log2++;
 	return WEIR_OK;
 }

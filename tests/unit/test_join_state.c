@@ -391,12 +391,10 @@ static void test_rows_stored_before_their_turn_find_the_same(void **state)
 			uint8_t *key;
 			if (pc[1 - side].page) /* both may write to the directory of pages */
 				weir_join_place_close(&pc[1 - side]);
-			struct weir_buffered *bf =
-				weir_join_place_take(&pc[side], time, r.hash, r.key_bytes, r.row_bytes, &key);
+			uint64_t place = weir_join_place_take(&pc[side], time, r.hash, r.key_bytes, r.row_bytes, &key);
 			memcpy(key, r.key, r.key_bytes);
 			memcpy(key + r.key_bytes, r.row, r.row_bytes);
-			t[i] = (struct weir_join_turn){(uint64_t)weir_index_tag(r.hash) << 48 | (uint64_t)(uintptr_t)bf,
-						       time, weir_hash_index(r.hash), i | side << 31};
+			t[i] = (struct weir_join_turn){place, time, weir_hash_index(r.hash), i | side << 31};
 			task[i] = now;
 			now += (int64_t)(seed >> 20) % 20;
 		}
@@ -404,8 +402,8 @@ static void test_rows_stored_before_their_turn_find_the_same(void **state)
 		weir_join_place_close(&pc[1]);
 		for (uint32_t i = 0; i < ROWS; i++) {
 			uint32_t n;
-			const uint8_t *key = weir_entry_key(&rg.def, weir_index_entry(t[i].row), &n);
-			struct weir_join_row r = {weir_join_turn_hash(&t[i]), t[i].time, key, n, 8, key + n};
+			const uint8_t *key = weir_entry_key(&rg.def, &weir_join_turn_record(rg.sl, &t[i])->e, &n);
+			struct weir_join_row r = {weir_hash(key, n), t[i].time, key, n, 8, key + n};
 			struct weir_buf list = {0};
 			if (weir_join_is_late(&twin.def, t[i].time, task[i]))
 				continue;

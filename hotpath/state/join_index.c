@@ -1,0 +1,227 @@
+/* join_index.c: the index of a slot's join buffers (join_index.h). @thread worker */
+#include "hotpath/state/join_index.h"
+
+/* Of a segment. At the most all bits of a hash that a place holds count. */
+enum { LINES_MIN = 4, LINES_MAX = 256, SEGMENTS_MAX = 1 << 18 };
+
+/* Five eighths of the places: eight of a hundred lines are full then. */
+static uint32_t limit_of(uint32_t segments, uint32_t lines)
+{
+	return segments * lines * (WEIR_JOIN_LINE * 5 / 8);
+}
+
+static size_t segment_bytes(uint32_t lines)
+{
+	return lines * WEIR_JOIN_LINE * sizeof(uint64_t);
+}
+
+static uint64_t *segment_take(struct weir_blocks *bl, uint32_t lines)
+{
+	uint64_t *segment = weir_blocks_take(bl, segment_bytes(lines));
+	memset(segment, 0, segment_bytes(lines));
+	return segment;
+}
+
+static void set_size(struct weir_join_index *ix, struct weir_blocks *bl, uint32_t segments, uint32_t lines)
+{
+	WEIR_ASSERT(segments <= SEGMENTS_MAX);
+	ix->segment = weir_blocks_take(bl, segments * sizeof *ix->segment);
+	ix->segments = segments;
+	ix->shift = 32 - (uint32_t)__builtin_ctz(segments);
+	ix->line_mask = lines - 1;
+	ix->limit = limit_of(segments, lines);
+}
+
+/* The first empty place from the line of this hash on. */
+static inline uint64_t *find_empty(const struct weir_join_index *ix, uint32_t hash)
+{
+	uint64_t *line = weir_join_index_line(ix, hash);
+	while (WEIR_UNLIKELY(line[WEIR_JOIN_LINE - 1] != 0))
+		line = weir_join_index_next(ix, line, hash);
+	return line + __builtin_ctz(weir_join_line_look(line, 0).empty);
+}
+
+static void put_living(struct weir_join_index *ix, const uint64_t *place, uint32_t count)
+{
+	uint32_t dead = ix->dead;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t v = place[i];
+		if (v != 0 && (dead >> weir_join_place_code(v) & 1) == 0)
+			*find_empty(ix, (uint32_t)(v >> 32)) = v;
+	}
+}
+
+/* A segment of the largest size becomes one or two: what lives of each line is written to the same line, or to one of
+ * two by the bit of the hash at `bit`. Other lines' places are given to beyond, which has room for all. Returns how
+ * many. Cost: about 10 instructions a place. */
+static uint32_t split(uint64_t *segment, uint64_t *second, uint32_t bit, uint32_t dead, uint64_t *beyond)
+{
+	uint32_t count = 0;
+	for (uint32_t l = 0; l < LINES_MAX; l++) {
+		uint64_t v[WEIR_JOIN_LINE], *line = segment + (size_t)l * WEIR_JOIN_LINE;
+		uint64_t *to[2] = {line, second != NULL ? second + (size_t)l * WEIR_JOIN_LINE : line};
+		memcpy(v, line, sizeof v);
+		memset(line, 0, sizeof v);
+		for (uint32_t i = 0; i < WEIR_JOIN_LINE && v[i] != 0; i++) {
+			uint32_t b = second != NULL ? (uint32_t)(v[i] >> bit) & 1 : 0;
+			if ((dead >> weir_join_place_code(v[i]) & 1) != 0)
+				continue;
+			if ((v[i] >> (32 + 6) & (LINES_MAX - 1)) == l)
+				*to[b]++ = v[i];
+			else
+				beyond[count++] = v[i];
+		}
+	}
+	return count;
+}
+
+/* Segments of the largest size into as many or twice as many. */
+static void rewrite(struct weir_join_index *ix, struct weir_blocks *bl, uint64_t *const *old, uint32_t old_count)
+{
+	uint64_t beyond[LINES_MAX * WEIR_JOIN_LINE];
+	for (uint32_t s = 0; s < old_count; s++) {
+		uint64_t *second = ix->segments > old_count ? segment_take(bl, LINES_MAX) : NULL;
+		if (second != NULL) {
+			ix->segment[2 * s] = old[s];
+			ix->segment[2 * s + 1] = second;
+		} else {
+			ix->segment[s] = old[s];
+		}
+		put_living(ix, beyond, split(old[s], second, 32 + ix->shift, ix->dead, beyond));
+	}
+}
+
+/* Segments of the largest size into half as many. */
+static void unite(struct weir_join_index *ix, struct weir_blocks *bl, uint64_t *const *old)
+{
+	for (uint32_t s = 0; s < ix->segments; s++) {
+		ix->segment[s] = segment_take(bl, LINES_MAX);
+		for (uint32_t i = 0; i < 2; i++) {
+			put_living(ix, old[2 * s + i], LINES_MAX * WEIR_JOIN_LINE);
+			weir_blocks_give(bl, old[2 * s + i], segment_bytes(LINES_MAX));
+		}
+	}
+}
+
+void weir_join_index_sweep(struct weir_slot *sl)
+{
+	struct weir_join_index *ix = sl->joined;
+	struct weir_blocks *bl = &sl->blocks;
+	const struct weir_join_index old = *ix;
+	uint32_t old_lines = old.line_mask + 1, segments = old.segments, lines = old_lines, live = 0;
+	for (uint32_t c = 0; c < WEIR_JOIN_CODES; c++) {
+		if ((ix->dead >> c & 1) != 0)
+			ix->held[c] = 0;
+		live += ix->held[c];
+	}
+	/* As many places become free as are taken, or more, so that the next sweep is that far away. */
+	if (live > old.limit / 2) {
+		*(lines < LINES_MAX ? &lines : &segments) *= 2;
+	} else if (live < old.limit / 8) {
+		if (segments > 1)
+			segments /= 2;
+		else if (lines > LINES_MIN)
+			lines /= 2;
+	}
+	set_size(ix, bl, segments, lines);
+	if (old_lines == LINES_MAX && lines == LINES_MAX) {
+		if (segments < old.segments)
+			unite(ix, bl, old.segment);
+		else
+			rewrite(ix, bl, old.segment, old.segments);
+	} else {
+		ix->segment[0] = segment_take(bl, lines);
+		put_living(ix, old.segment[0], old_lines * WEIR_JOIN_LINE);
+		weir_blocks_give(bl, old.segment[0], segment_bytes(old_lines));
+	}
+	weir_blocks_give(bl, old.segment, old.segments * sizeof *old.segment);
+	ix->used = live;
+	ix->taken &= ~ix->dead;
+	ix->dead = 0;
+}
+
+static uint32_t free_codes(const struct weir_join_index *ix, uint32_t side)
+{
+	return ~ix->taken & (side != 0 ? 0xaaaaaaa8u : 0x55555554u); /* without 0 and 1 */
+}
+
+uint8_t weir_join_index_begin(struct weir_slot *sl, int64_t start)
+{
+	struct weir_join_index *ix = sl->joined;
+	uint32_t side = (uint32_t)(start & 1);
+	if (ix == NULL) {
+		ix = sl->joined = weir_blocks_take(&sl->blocks, sizeof *ix);
+		memset(ix, 0, sizeof *ix);
+		set_size(ix, &sl->blocks, 1, LINES_MIN);
+		ix->segment[0] = segment_take(&sl->blocks, LINES_MIN);
+	}
+	if (free_codes(ix, side) == 0 && ix->dead != 0)
+		weir_join_index_sweep(sl);
+	if (free_codes(ix, side) == 0) {
+		ix->uncoded++;
+		return 0;
+	}
+	uint32_t code = (uint32_t)__builtin_ctz(free_codes(ix, side));
+	ix->taken |= 1u << code;
+	ix->held[code] = 0;
+	ix->start[code] = (start >> 1) << sl->def->bucket_log2;
+	return (uint8_t)code;
+}
+
+void weir_join_index_end(struct weir_slot *sl, uint8_t code)
+{
+	struct weir_join_index *ix = sl->joined;
+	if (code == 0)
+		ix->uncoded--;
+	else
+		ix->dead |= 1u << code;
+	if (ix->dead == ix->taken && ix->uncoded == 0)
+		weir_join_index_free(sl); /* it was the last one */
+}
+
+void weir_join_index_free(struct weir_slot *sl)
+{
+	struct weir_join_index *ix = sl->joined;
+	if (ix == NULL)
+		return;
+	for (uint32_t s = 0; s < ix->segments; s++)
+		weir_blocks_give(&sl->blocks, ix->segment[s], segment_bytes(ix->line_mask + 1));
+	weir_blocks_give(&sl->blocks, ix->segment, ix->segments * sizeof *ix->segment);
+	weir_blocks_give(&sl->blocks, ix, sizeof *ix);
+	sl->joined = NULL;
+}
+
+uint64_t weir_join_index_bytes(const struct weir_slot *sl)
+{
+	const struct weir_join_index *ix = sl->joined;
+	return ix != NULL ? ix->segments * (uint64_t)segment_bytes(ix->line_mask + 1) : 0;
+}
+
+uint64_t *weir_join_index_find(const struct weir_slot *sl, uint32_t hash, uint32_t code, const uint8_t *key,
+			       uint32_t key_bytes)
+{
+	const struct weir_join_index *ix = sl->joined;
+	const uint64_t own = weir_join_place_value(hash, code, 0);
+	uint64_t *line = weir_join_index_line(ix, hash);
+	for (;;) {
+		struct weir_join_look lk = weir_join_line_look(line, own);
+		for (uint32_t fits = lk.own; fits != 0; fits &= fits - 1) {
+			uint64_t *at = &line[__builtin_ctz(fits)];
+			if (weir_entry_is(sl->def, &weir_join_place_record(&sl->pages, *at)->e, hash, key, key_bytes))
+				return at;
+		}
+		if (lk.empty != 0)
+			return NULL;
+		line = weir_join_index_next(ix, line, hash);
+	}
+}
+
+void weir_join_index_add(struct weir_slot *sl, uint64_t place)
+{
+	struct weir_join_index *ix = sl->joined;
+	if (WEIR_UNLIKELY(ix->used >= ix->limit))
+		weir_join_index_sweep(sl);
+	*find_empty(ix, (uint32_t)(place >> 32)) = place;
+	ix->held[weir_join_place_code(place)]++;
+	ix->used++;
+}

@@ -1,0 +1,186 @@
+/* join_meet.c: rows of an inner join of two streams enter the index of their slot and meet the other side's
+ * (join_state.h). @thread worker
+ *
+ *   a block of rows   enter   each one's line says who may match it, and takes its place: nothing but lines is touched
+ *                     pair    who may match is looked at: keys and times
+ *
+ * Between the two what is to be looked at is on its way into the cache. Rows of a block that pair finds to ask for a
+ * closer look are taken out of the index again, with those behind them. */
+#include "hotpath/state/join_state.h"
+
+#define BLOCK 16
+_Static_assert(WEIR_JOIN_AHEAD >= BLOCK, "as far as is looked ahead");
+
+/* Who may match a row of the block. */
+struct candidate {
+	uint64_t other;
+	uint32_t row;
+};
+
+struct block {
+	const struct weir_join_turn *t;
+	uint32_t count;   /* of rows */
+	uint32_t entered; /* of them */
+	uint32_t candidates;
+	uint64_t *at[BLOCK]; /* the places of those that entered */
+	struct candidate candidate[BLOCK + 1];
+};
+
+/* Always inline: gcc takes a function that does nothing but ask for one without an effect, and drops its calls. */
+WEIR_INLINE void ask_line(const struct weir_join_index *ix, const struct weir_join_turn *t)
+{
+	__builtin_prefetch(weir_join_index_line(ix, t->hash), 1, 3);
+}
+
+WEIR_INLINE void ask_record(const struct weir_pages *pg, uint64_t place)
+{
+	const uint8_t *p = (const uint8_t *)weir_join_place_record(pg, place);
+	__builtin_prefetch(p, 0, 3);
+	__builtin_prefetch(p + WEIR_CACHE_LINE, 0, 3);
+}
+
+/* A row whose line is full: the search goes on. False: it asks for a closer look. */
+static WEIR_NOINLINE bool enter_beyond(const struct weir_join_index *ix, const struct weir_join_turn *t, uint64_t *line,
+				       uint64_t **free_place, uint64_t *other)
+{
+	*other = 0;
+	for (;;) {
+		struct weir_join_look lk = weir_join_line_look(line, t->row);
+		if (lk.own != 0)
+			return false;
+		for (uint32_t fits = lk.others; fits != 0; fits &= fits - 1) {
+			uint64_t v = line[__builtin_ctz(fits)];
+			if (!weir_join_place_lives(ix, v))
+				continue;
+			if (*other != 0)
+				return false;
+			*other = v;
+		}
+		if (lk.empty != 0) {
+			*free_place = line + __builtin_ctz(lk.empty);
+			return (*other >> 32 & WEIR_JOIN_LIST) == 0;
+		}
+		line = weir_join_index_next(ix, line, t->hash);
+	}
+}
+
+/* Rows from the first on enter, up to one that asks for a closer look. Cost: about 60 instructions a row. */
+static inline void enter(struct weir_slot *sl, struct weir_join_index *ix, struct block *bk, int64_t oldest)
+{
+	uint32_t found = 0, i;
+	for (i = 0; i < bk->count; i++) {
+		const struct weir_join_turn *t = &bk->t[i];
+		ask_line(ix, &t[WEIR_JOIN_AHEAD - BLOCK]);
+		uint64_t *line = weir_join_index_line(ix, t->hash);
+		struct weir_join_look lk = weir_join_line_look(line, t->row);
+		uint64_t other = line[__builtin_ctz(lk.others | 1u << (WEIR_JOIN_LINE - 1))];
+		uint64_t *free_place = line + __builtin_ctz(lk.empty | 1u << (WEIR_JOIN_LINE - 1));
+		bool may = lk.others != 0 && weir_join_place_lives(ix, other);
+		bool closer = (lk.others & (lk.others - 1)) != 0 || lk.own != 0 ||
+			      (may && (other >> 32 & WEIR_JOIN_LIST) != 0);
+		if (WEIR_UNLIKELY(t->row < WEIR_JOIN_NO_ROWS || t->time < oldest))
+			break;
+		if (WEIR_UNLIKELY(lk.empty == 0)) {
+			closer = !enter_beyond(ix, t, line, &free_place, &other);
+			may = other != 0;
+		}
+		if (WEIR_UNLIKELY(closer))
+			break;
+		*free_place = t->row;
+		bk->at[i] = free_place;
+		bk->candidate[found] = (struct candidate){other, i};
+		if (may)
+			ask_record(&sl->pages, other);
+		found += may;
+		ix->held[weir_join_place_code(t->row)]++;
+	}
+	ix->used += i;
+	bk->entered = i;
+	bk->candidates = found;
+}
+
+/* Takes rows from `from` on out again, the last one first: their places are the last of their lines. */
+static void leave(struct weir_join_index *ix, struct block *bk, uint32_t from)
+{
+	while (bk->entered > from) {
+		uint32_t i = --bk->entered;
+		*bk->at[i] = 0;
+		ix->held[weir_join_place_code(bk->t[i].row)]--;
+		ix->used--;
+	}
+}
+
+/* What all rows have in common. */
+struct terms {
+	const struct weir_state_def *def;
+	int64_t oldest;
+	int64_t back[2], ahead[2]; /* by side */
+};
+
+static inline bool same_key(const struct weir_state_def *def, const struct weir_entry *a, const struct weir_entry *b)
+{
+	uint32_t an, bn;
+	if (WEIR_UNLIKELY(a->key_bytes != b->key_bytes))
+		return false;
+	const uint8_t *ak = weir_entry_key(def, a, &an), *bk = weir_entry_key(def, b, &bn);
+	return an == bn && weir_key_equal(ak, bk, an);
+}
+
+/* Writes the pairs. Returns the first row that asks for a closer look after all, or how many have entered. */
+static inline uint32_t pair(const struct weir_slot *sl, const struct weir_join_index *ix, const struct terms *tm,
+			    const struct block *bk, struct weir_join_meeting *mt)
+{
+	for (uint32_t c = 0; c < bk->candidates; c++) {
+		const struct candidate *cd = &bk->candidate[c];
+		const struct weir_join_turn *t = &bk->t[cd->row];
+		struct weir_buffered *own = weir_join_turn_record(sl, t);
+		struct weir_buffered *other = weir_join_place_record(&sl->pages, cd->other);
+		uint32_t side = weir_join_turn_side(t);
+		int64_t time = ix->start[weir_join_place_code(cd->other)] + other->delta;
+		if (WEIR_UNLIKELY(!same_key(tm->def, &own->e, &other->e)))
+			continue;
+		if (WEIR_UNLIKELY(time < tm->oldest))
+			return cd->row;
+		if (time < t->time - tm->back[side] || time > t->time + tm->ahead[side])
+			continue;
+		mt->pairs[mt->count++] = (struct weir_join_pair){own, other, weir_max_i64(time, t->time), side};
+	}
+	return bk->entered;
+}
+
+static inline uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Cost: about 80 instructions a row, 60 more where it has a match, and a line of memory that is not in the cache, asked
+ * for early; what a match lies in is mostly young. */
+bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt)
+{
+	const struct weir_state_def *def = sl->def;
+	struct weir_join_index *ix = sl->joined;
+	struct terms tm = {.def = def, .oldest = mt->task_max - weir_join_keep_ms(def)}; /* from then on none is late */
+	for (uint32_t side = 0; side < 2; side++) {
+		tm.back[side] = weir_join_back_ms(def, side);
+		tm.ahead[side] = weir_join_ahead_ms(def, side);
+	}
+	if (ix == NULL || ix->uncoded != 0)
+		return mt->next < mt->end;
+	for (uint32_t i = 0; i < WEIR_JOIN_AHEAD - BLOCK && mt->asked == NULL; i++)
+		ask_line(ix, &mt->next[i]);
+	mt->asked = mt->next;
+	while (mt->next < mt->end && mt->count < mt->room) {
+		struct block bk = {.t = mt->next};
+		if (ix->used >= ix->limit)
+			weir_join_index_sweep(sl);
+		bk.count = least(least(BLOCK, mt->room - mt->count), ix->limit - ix->used);
+		if (bk.count > (size_t)(mt->end - mt->next))
+			bk.count = (uint32_t)(mt->end - mt->next);
+		enter(sl, ix, &bk, tm.oldest);
+		leave(ix, &bk, pair(sl, ix, &tm, &bk, mt));
+		mt->next += bk.entered;
+		if (bk.entered < bk.count)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,217 @@
+/* test_join_index.c: the index of a slot's join buffers against a list of what it was given: it grows, shrinks, forgets
+ * generations that went, and runs out of codes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hotpath/core/arena.h"
+#include "hotpath/core/hash.h"
+#include "hotpath/state/join_state.h"
+
+struct rig {
+	struct weir_arena *ar;
+	struct weir_state_def def;
+	struct weir_slot *sl;
+};
+
+static const struct weir_type text = {.kind = WEIR_KIND_VARCHAR, .length = INT32_MAX};
+static const struct weir_state_side sides[2];
+
+/* Records are kept for `keep` ms. */
+static void rig_init(struct rig *rg, int64_t keep)
+{
+	rg->def = (struct weir_state_def){.name = "j",
+					  .kind = WEIR_STATE_JOIN,
+					  .within = true,
+					  .after_ms = keep,
+					  .key_count = 1,
+					  .key_types = &text,
+					  .side_count = 2,
+					  .sides = sides};
+	assert_int_equal(weir_state_def_init(&rg->def, NULL), WEIR_OK);
+	rg->ar = weir_arena_create();
+	rg->sl = weir_slot_create(&rg->def, 0, rg->ar);
+}
+
+static void rig_fini(struct rig *rg)
+{
+	weir_slot_destroy(rg->sl);
+	assert_int_equal(weir_arena_bytes(rg->ar), 0);
+	weir_arena_destroy(rg->ar);
+}
+
+/* Key k as bytes, and a row of 8 that says `number`. */
+static struct weir_join_row row_of(uint32_t k, int64_t time, uint64_t number, uint8_t data[32])
+{
+	memset(data, 0, 32);
+	int n = snprintf((char *)data, 20, "key-%u", (unsigned)k);
+	memcpy(data + n, &number, sizeof number);
+	return (struct weir_join_row){weir_hash(data, (size_t)n), time, data, (uint32_t)n, 8, data + n};
+}
+
+static void put(struct rig *rg, uint32_t side, uint32_t k, int64_t time, uint64_t number)
+{
+	uint8_t data[32];
+	struct weir_join_row r = row_of(k, time, number, data);
+	weir_join_buffer_put(rg->sl, side, &r, false);
+}
+
+/* How many records of the other side a row of `side` meets; *sum: of their numbers. */
+static uint32_t look(struct rig *rg, uint32_t side, uint32_t k, int64_t time, int64_t task, uint64_t *sum)
+{
+	uint8_t data[32];
+	struct weir_join_row r = row_of(k, time, 0, data);
+	struct weir_buf list = {0};
+	weir_join_buffer_find_matches(rg->sl, side, &r, task, &list);
+	const struct weir_join_found *f = (const struct weir_join_found *)(const void *)list.data;
+	uint32_t n = (uint32_t)(list.bytes / sizeof *f);
+	*sum = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct weir_join_row got;
+		uint64_t number;
+		weir_join_buffer_get(&rg->def, &f[i], &got);
+		assert_true(i == 0 || f[i].time >= f[i - 1].time);
+		memcpy(&number, got.row, sizeof number);
+		*sum += number;
+	}
+	weir_buf_fini(&list);
+	return n;
+}
+
+static void test_a_line_says_who_is_there(void **state)
+{
+	(void)state;
+	uint64_t line[WEIR_JOIN_LINE] __attribute__((aligned(64))) = {0};
+	uint32_t hash = 0xdeadbeef;
+	struct weir_join_look lk = weir_join_line_look(line, weir_join_place_value(hash, 4, 77));
+	assert_int_equal(lk.others, 0);
+	assert_int_equal(lk.own, 0);
+	assert_int_equal(lk.empty, 255);
+	line[0] = weir_join_place_value(hash, 4, 1);                  /* side 0 */
+	line[1] = weir_join_place_value(hash, 6 | WEIR_JOIN_LIST, 2); /* side 0, another generation, a list */
+	line[2] = weir_join_place_value(hash, 5, 3);                  /* side 1 */
+	line[3] = weir_join_place_value(hash, 5 | WEIR_JOIN_LIST, 4); /* a list */
+	line[4] = weir_join_place_value(hash ^ 1u << 6, 4, 5);        /* another hash by its lowest bit that counts */
+	line[5] = weir_join_place_value(hash ^ 1u << 31, 5, 6);       /* by its highest */
+	line[6] = weir_join_place_value(hash ^ 1u << 5, 7, 7);        /* by one that does not count */
+	lk = weir_join_line_look(line, weir_join_place_value(hash, 4, 77));
+	assert_int_equal(lk.own, 1);
+	assert_int_equal(lk.others, 1 << 2 | 1 << 3 | 1 << 6);
+	assert_int_equal(lk.empty, 1 << 7);
+	lk = weir_join_line_look(line, weir_join_place_value(hash, 5, 77));
+	assert_int_equal(lk.own, 1 << 2 | 1 << 3);
+}
+
+/* Many keys of both sides: every one is found, whatever size the index has. */
+static void test_it_grows_and_shrinks(void **state)
+{
+	(void)state;
+	enum { KEYS = 60000 };
+	struct rig rg;
+	uint64_t sum;
+	rig_init(&rg, 3600000);
+	for (uint32_t k = 0; k < KEYS; k++) {
+		put(&rg, k % 2, k, 1000 + k, k);
+		if ((k & (k - 1)) == 0 || k % 9973 == 0)
+			for (uint32_t i = 0; i <= k; i += 1 + k / 500) {
+				assert_int_equal(look(&rg, 1 - i % 2, i, i % 2 == 0 ? 1000 + KEYS : 0, 0, &sum), 1);
+				assert_int_equal(sum, i);
+				assert_int_equal(look(&rg, i % 2, i, i % 2 == 0 ? 0 : 1000 + KEYS, 0, &sum), 0);
+			}
+	}
+	uint64_t most = weir_join_index_bytes(rg.sl);
+	assert_true(most <= KEYS * 26);
+	/* Two hours later nothing of it is left; what comes then is far less, and lies in far less. */
+	for (uint32_t k = 0; k < 200000; k++) {
+		int64_t time = 7200000 + (int64_t)k * 1000;
+		weir_join_drop(rg.sl, time);
+		put(&rg, k % 2, k, time, k);
+		if (k % 1000 != 0)
+			continue;
+		assert_int_equal(look(&rg, 1 - k % 2, k, time, time, &sum), 1);
+		assert_int_equal(sum, k);
+		assert_int_equal(look(&rg, 1, k % KEYS, time, time, &sum), k % 2 == 0 && k < KEYS ? 1 : 0);
+	}
+	assert_true(weir_join_index_bytes(rg.sl) <= most / 4);
+	rig_fini(&rg);
+}
+
+/* More generations live than there are codes: those without one are found all the same, and nothing of them is left
+ * when they go. */
+static void test_more_generations_than_codes(void **state)
+{
+	(void)state;
+	enum { SECONDS = 100 };
+	struct rig rg;
+	uint64_t sum;
+	rig_init(&rg, 1000000); /* no bucket shorter than 131 s: far apart, so that each is one */
+	int64_t step = INT64_C(1) << rg.def.bucket_log2;
+	for (uint32_t round = 0; round < 3; round++) {
+		int64_t base = step * 1000 * (round + 1);
+		for (uint32_t i = 0; i < SECONDS; i++) {
+			put(&rg, 0, 7, base + i * step, i);
+			put(&rg, 1, 8, base + i * step, i);
+		}
+		assert_true(rg.sl->joined->uncoded != 0);
+		for (uint32_t i = 0; i < SECONDS; i++) {
+			/* A row of side 1 meets those of the last million ms. */
+			uint32_t back = (uint32_t)(1000000 / step), n = i < back ? i + 1 : back + 1;
+			assert_int_equal(look(&rg, 1, 7, base + i * step, 0, &sum), n);
+			uint64_t expected = 0;
+			for (uint32_t k = 0; k < n; k++)
+				expected += i - k;
+			assert_int_equal(sum, expected);
+		}
+		weir_join_drop(rg.sl, base + (SECONDS + 1) * step * 2);
+		assert_int_equal(weir_slot_entries(rg.sl), 0);
+		assert_null(rg.sl->joined);
+		assert_int_equal(look(&rg, 1, 7, base, 0, &sum), 0);
+	}
+	rig_fini(&rg);
+}
+
+/* Codes come again when what had them has been swept out; a place that was left behind is never taken for a new one. */
+static void test_codes_come_again(void **state)
+{
+	(void)state;
+	struct rig rg;
+	uint64_t sum;
+	rig_init(&rg, 8000);
+	int64_t step = INT64_C(1) << rg.def.bucket_log2;
+	for (uint32_t i = 0; i < 500; i++) {
+		int64_t time = i * step;
+		for (uint32_t k = 0; k < 20; k++)
+			put(&rg, k % 2, k, time + k, i);
+		weir_join_drop(rg.sl, time);
+		/* Of each key there is one a generation, of those that still count at this time. */
+		int64_t oldest = time - 8000;
+		uint32_t n = 0;
+		uint64_t expected = 0;
+		for (uint32_t g = 0; g <= i; g++) {
+			int64_t at = g * step + 4;
+			n += at >= oldest && at <= time + 100 && at >= time + 100 - 8000;
+			expected += at >= oldest && at <= time + 100 && at >= time + 100 - 8000 ? g : 0;
+		}
+		assert_int_equal(look(&rg, 1, 4, time + 100, time, &sum), n);
+		assert_int_equal(sum, expected);
+		assert_int_equal(rg.sl->joined->uncoded, 0);
+	}
+	rig_fini(&rg);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_line_says_who_is_there),
+		cmocka_unit_test(test_it_grows_and_shrinks),
+		cmocka_unit_test(test_more_generations_than_codes),
+		cmocka_unit_test(test_codes_come_again),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
