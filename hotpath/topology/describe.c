@@ -144,8 +144,11 @@ void weir_join_put(struct weir_buf *out, const struct weir_node *n)
 
 const char *weir_node_kind_name(enum weir_node_kind kind)
 {
-	static const char *const names[] = {"source",    "filter", "project", "union", "window",
-					    "aggregate", "join",   "over",    "sink"};
+	static const char *const names[] = {
+		[WEIR_NODE_SOURCE] = "source", [WEIR_NODE_FILTER] = "filter", [WEIR_NODE_PROJECT] = "project",
+		[WEIR_NODE_UNION] = "union",   [WEIR_NODE_WINDOW] = "window", [WEIR_NODE_AGGREGATE] = "aggregate",
+		[WEIR_NODE_JOIN] = "join",     [WEIR_NODE_OVER] = "over",     [WEIR_NODE_LATEST] = "latest",
+		[WEIR_NODE_SINK] = "sink"};
 	return names[kind];
 }
 

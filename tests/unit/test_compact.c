@@ -42,6 +42,7 @@ static struct weir_log *log_open(const char *dir, uint64_t slack, uint64_t segme
 	weir_recorded_log_set_segment_bytes(lg, segment_bytes);
 	OK(lg->ops->topic(lg, &(struct weir_topic_spec){.name = "c", .kind = WEIR_TOPIC_CHANGELOG, .partitions = 1},
 			  topic, &n, &dg));
+	OK(lg->ops->make(lg, &dg));
 	return lg;
 }
 

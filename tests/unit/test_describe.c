@@ -171,11 +171,24 @@ static void test_words(void **state)
 	weir_buf_fini(&b);
 }
 
+static void test_every_kind_of_node_has_its_name(void **state)
+{
+	(void)state;
+	assert_string_equal(weir_node_kind_name(WEIR_NODE_SOURCE), "source");
+	assert_string_equal(weir_node_kind_name(WEIR_NODE_OVER), "over");
+	assert_string_equal(weir_node_kind_name(WEIR_NODE_LATEST), "latest");
+	assert_string_equal(weir_node_kind_name(WEIR_NODE_SINK), "sink");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),   cmocka_unit_test(test_dot),   cmocka_unit_test(test_json),
-		cmocka_unit_test(test_broken), cmocka_unit_test(test_words),
+		cmocka_unit_test(test_every_kind_of_node_has_its_name),
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_dot),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_words),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,6 +42,7 @@ static void run_app(const char *home, const char *other, const char *app, const 
 	OK(lg->ops->topic(lg,
 			  &(struct weir_topic_spec){.name = changelog, .kind = WEIR_TOPIC_CHANGELOG, .partitions = 2},
 			  &c, &n, &dg));
+	OK(lg->ops->make(lg, &dg));
 	struct weir_out o = {.key = {"k", 1}, .value = {"v", 1}};
 	for (uint32_t p = 0; p < 2; p++) {
 		OK(lg->ops->append(lg, r, p, &o, &dg));
