@@ -7,11 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
 
 produce=$(dirname "$weir")/tests/kafka_produce
-trap '$kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-subject="the verbs against a broker"
-needs "$produce"
-needs kcat jq
-fetch_kafka
+on_broker "the verbs against a broker" "$produce" kcat jq
 start_broker
 
 same() { # NAME GOT EXPECTED

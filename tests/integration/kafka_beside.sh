@@ -8,11 +8,8 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
 
-trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-subject="restoring beside what runs"
 produce=$(dirname "$weir")/tests/kafka_produce
-needs kcat jq "$produce"
-fetch_kafka
+on_broker "restoring beside what runs" kcat jq "$produce"
 start_broker
 
 records=100000

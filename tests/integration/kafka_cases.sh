@@ -10,11 +10,9 @@ cd "$(dirname "$0")/../.." || exit 1
 
 only=""
 [ "${1:-}" = --only ] && only=${2:-}
-trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; $kafka stop "$scratch/full" 2>/dev/null; rm -rf "$scratch"' EXIT
-subject="reported faults on a broker"
 produce=$(dirname "$weir")/tests/kafka_produce
-needs kcat jq "$produce"
-fetch_kafka
+on_broker "reported faults on a broker" kcat jq "$produce"
+trap 'clear_up broker full_case/full' EXIT
 start_broker log.cleaner.backoff.ms=100 transaction.abort.timed.out.transaction.cleanup.interval.ms=500 \
 	group.min.session.timeout.ms=1000
 broker=$scratch/broker

@@ -6,10 +6,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
 
-trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-subject="UNNEST on a broker"
-needs kcat
-fetch_kafka
+on_broker "UNNEST on a broker" kcat
 start_broker
 $kafka create "$scratch/broker" events 4 >/dev/null 2>&1 || not_ok "making topic events"
 events() { # FROM TO

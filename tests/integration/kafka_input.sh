@@ -8,13 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 produce=$(dirname "$weir")/tests/kafka_produce
 input=$(dirname "$weir")/tests/kafka_input
-trap '$kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-subject="the group member against a broker"
-for need in "$produce" "$input"; do
-	needs "$need"
-done
-needs kcat
-fetch_kafka
+on_broker "the group member against a broker" kcat "$produce" "$input"
 start_broker
 
 make() { $kafka create "$scratch/broker" "$@" 2>/dev/null || not_ok "creating $1"; }

@@ -10,29 +10,10 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
 
 kills=10 # for each of two guarantees
-seed=$$
-only=""
-while [ $# -gt 0 ]; do
-	case $1 in
-	--full) kills=100 ;;
-	--only)
-		only=$2
-		shift
-		;;
-	--seed)
-		seed=$2
-		shift
-		;;
-	esac
-	shift
-done
-RANDOM=$seed
-echo "seed $seed"
+options "$@"
+[ -z "$full" ] || kills=100
 
-trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-subject="jobs on a broker"
-needs kcat jq
-fetch_kafka
+on_broker "jobs on a broker" kcat jq
 start_broker
 
 # ---- input: one recording, replayed into a topic ----

@@ -7,10 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
 . tests/integration/jobs/lib
 
-trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-subject="jobs on a broker"
-needs jq
-fetch_kafka
+on_broker "jobs on a broker" jq
 examples=$(dirname "$weir")/examples
 export LC_ALL=C WEIR_BIN=$weir
 jobs=${*:-revenue revenue_changes paid_revenue}

@@ -12,29 +12,10 @@ cd "$(dirname "$0")/../.." || exit 1
 
 kills=4
 records=8000
-seed=$$
-only=""
-while [ $# -gt 0 ]; do
-	case $1 in
-	--full) kills=40 records=200000 ;;
-	--only)
-		only=$2
-		shift
-		;;
-	--seed)
-		seed=$2
-		shift
-		;;
-	esac
-	shift
-done
-RANDOM=$seed
-echo "seed $seed"
+options "$@"
+[ -z "$full" ] || { kills=40 && records=200000; }
 
-trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-subject="joins on a broker"
-needs kcat jq python3
-fetch_kafka
+on_broker "joins on a broker" kcat jq python3
 start_broker
 broker=$scratch/broker
 

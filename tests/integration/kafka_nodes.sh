@@ -10,10 +10,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 full=0
 [ "${1:-}" = --full ] && full=1
-trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-subject="jobs on three nodes"
-needs kcat jq
-fetch_kafka
+on_broker "jobs on three nodes" kcat jq
 export WEIR_KAFKA_HEAP=256m
 start_broker --nodes 3
 

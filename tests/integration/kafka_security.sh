@@ -6,10 +6,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
 
-trap '$kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-subject="a broker with TLS and SASL"
-needs kcat jq openssl javac
-fetch_kafka
+on_broker "a broker with TLS and SASL" kcat jq openssl javac
 started() {
 	start_broker "$@"
 	secure=$(cat "$scratch/broker/brokers.secure")

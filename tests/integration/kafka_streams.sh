@@ -6,10 +6,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
 
-trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-subject="Kafka Streams on a broker"
-needs kcat jq javac
-fetch_kafka
+on_broker "Kafka Streams on a broker" kcat jq javac
 # The jars of Kafka Streams, as tests/conformance/kstreams/run fetches them.
 streams=${WEIR_KSTREAMS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weir/kstreams-4.1.0}
 mkdir -p "$streams" || exit 1

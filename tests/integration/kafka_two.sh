@@ -8,29 +8,11 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
 
 kills=4 # in each of three runs
-seed=$$
-only=""
-while [ $# -gt 0 ]; do
-	case $1 in
-	--full) kills=50 ;;
-	--only)
-		only=$2
-		shift
-		;;
-	--seed)
-		seed=$2
-		shift
-		;;
-	esac
-	shift
-done
-RANDOM=$seed
-echo "seed $seed"
+options "$@"
+[ -z "$full" ] || kills=50
 
-trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; $kafka stop "$scratch/other"; rm -rf "$scratch"' EXIT
-subject="jobs between two clusters"
-needs kcat jq
-fetch_kafka
+on_broker "jobs between two clusters" kcat jq
+trap 'clear_up broker other' EXIT
 $kafka start "$scratch/other" >"$scratch/a" &
 start_broker
 wait

@@ -10,10 +10,7 @@ cd "$(dirname "$0")/../.." || exit 1
 records=100000
 clicks=30000
 [ "${1:-}" = --full ] && clicks=300000
-trap '[ -z "$(jobs -p)" ] || kill -9 $(jobs -p) 2>/dev/null; $kafka stop "$scratch/broker"; rm -rf "$scratch"' EXIT
-subject="joins that wait"
-needs kcat
-fetch_kafka
+on_broker "joins that wait" kcat
 start_broker
 for topic in users clicks quiet; do
 	$kafka create "$scratch/broker" $topic 2 >/dev/null 2>&1 || not_ok "making topic $topic"

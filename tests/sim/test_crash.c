@@ -18,6 +18,7 @@
 #include "hotpath/weir.h"
 #include "io/core.h"
 #include "io/recorded/recorded.h"
+#include "tests/support/sim.h"
 #include "tests/support/tmpdir.h"
 #include "tests/support/topic_digest.h"
 
@@ -28,28 +29,6 @@ enum { CASES = 3 };
 enum { CASES = 12 };
 #endif
 enum { SIM_PARTITIONS = 4, SIM_RECORDS = 3000 };
-
-static uint64_t rng_next(uint64_t *s)
-{
-	*s += UINT64_C(0x9e3779b97f4a7c15);
-	uint64_t z = *s;
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
-static int64_t sim_clock_us;
-
-static int64_t sim_now(void)
-{
-	return sim_clock_us += 7;
-}
-
-#define check(call, dg)                                                                                                \
-	do {                                                                                                           \
-		if ((call) != WEIR_OK)                                                                                 \
-			fail_msg("%s", weir_diag_text(dg));                                                            \
-	} while (0)
 
 static void make_input(const char *dir, const char *topic, uint64_t seed)
 {
