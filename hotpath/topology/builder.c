@@ -337,6 +337,74 @@ bool weir_node_has_versions(const struct weir_node *n)
 	return n->kind == WEIR_NODE_SOURCE;
 }
 
+enum { LEAVES_MAX = 64 };
+
+/* Columns that an expression is the first of, as far down as they come: the node where one begins, and by which sides
+ * of joins it was reached. */
+struct leaves {
+	uint32_t count; /* LEAVES_MAX: too many, or something else than columns */
+	struct leaf {
+		const struct weir_node *n;
+		uint32_t column;
+		uint64_t path;
+	} leaf[LEAVES_MAX];
+};
+
+static void add_leaves(struct leaves *lv, const struct weir_node *n, const struct weir_expr *e, uint64_t path)
+{
+	uint32_t c = e->column;
+	if (e->op == WEIR_EXPR_COALESCE) {
+		for (uint32_t i = 0; i < e->arg_count && lv->count < LEAVES_MAX; i++)
+			add_leaves(lv, n, e->args[i], path);
+		return;
+	}
+	if (e->op != WEIR_EXPR_COLUMN || lv->count == LEAVES_MAX) {
+		lv->count = LEAVES_MAX;
+		return;
+	}
+	while (n->kind == WEIR_NODE_FILTER || n->kind == WEIR_NODE_PROJECT || n->kind == WEIR_NODE_JOIN) {
+		uint32_t side = 0;
+		if (n->kind == WEIR_NODE_PROJECT && n->exprs[c]->op != WEIR_EXPR_COLUMN) {
+			add_leaves(lv, n->inputs[0], n->exprs[c], path);
+			return;
+		}
+		if (n->kind == WEIR_NODE_PROJECT)
+			c = n->exprs[c]->column;
+		if (n->kind == WEIR_NODE_JOIN) {
+			side = c >= n->inputs[0]->column_count;
+			c -= side != 0 ? n->inputs[0]->column_count : 0;
+			path = path * 2 + side;
+		}
+		n = n->inputs[side];
+	}
+	lv->leaf[lv->count++] = (struct leaf){n, c, path};
+}
+
+static bool has_leaf(const struct leaves *lv, const struct leaf *want)
+{
+	for (uint32_t i = 0; i < lv->count; i++)
+		if (lv->leaf[i].n == want->n && lv->leaf[i].column == want->column && lv->leaf[i].path == want->path)
+			return true;
+	return false;
+}
+
+bool weir_node_is_key(const struct weir_node *n, const struct weir_expr *e, uint32_t k)
+{
+	struct weir_expr key = {.op = WEIR_EXPR_COLUMN, .column = n->table_key[k]};
+	struct leaves a = {.count = 0}, b = {.count = 0};
+	if (e->op == WEIR_EXPR_COLUMN && weir_node_same_column(n, e->column, key.column))
+		return true;
+	add_leaves(&a, n, e, 1);
+	add_leaves(&b, n, &key, 1);
+	/* Where both are there they are equal: in whatever order. */
+	if (a.count != b.count || a.count == LEAVES_MAX)
+		return false;
+	for (uint32_t i = 0; i < a.count; i++)
+		if (!has_leaf(&a, &b.leaf[i]) || !has_leaf(&b, &a.leaf[i]))
+			return false;
+	return true;
+}
+
 /* A table's key under the numbers that a projection gives its columns; none where one of them is gone. */
 static void project_key(struct weir_topology *tp, struct weir_node *n, const struct weir_node *in,
 			const struct weir_expr *const *exprs, uint32_t count)
@@ -344,8 +412,7 @@ static void project_key(struct weir_topology *tp, struct weir_node *n, const str
 	uint32_t *key = weir_mem_take(&tp->m, (in->table_key_count + 1) * sizeof *key), found = 0;
 	for (uint32_t k = 0; k < in->table_key_count; k++)
 		for (uint32_t i = 0; i < count; i++)
-			if (exprs[i]->op == WEIR_EXPR_COLUMN &&
-			    weir_node_same_column(in, exprs[i]->column, in->table_key[k])) {
+			if (weir_node_is_key(in, exprs[i], k)) {
 				key[found++] = i;
 				break;
 			}

@@ -189,6 +189,9 @@ bool weir_node_has_versions(const struct weir_node *n);
 /* Whether a table can say what its rows were: what an aggregate over it needs. Windows that change (EMIT CHANGES)
  * cannot. */
 bool weir_node_knows_rows(const struct weir_node *n);
+/* Whether e, over n's columns, is column k of its key: that column, or for a key that is COALESCE of two sides' the
+ * same call, however it is nested. */
+bool weir_node_is_key(const struct weir_node *n, const struct weir_expr *e, uint32_t k);
 /* Inputs with equal column types (names of the first). Its rowtime is one where every input's is that column. Of tables
  * it is a table: its key are the inputs', which stand in the same columns, and a column that is another constant in
  * each of them; where there are no such columns its rows have no key (doubles). */

@@ -501,8 +501,7 @@ static void test_joins_that_cannot_be(void **state)
 		     "AND a.n > b.n) ab LEFT JOIN upserted c ON c.m = bm",
 		     112, "joining what a full join of tables makes", "FULL JOIN last");
 	expect("SELECT COUNT(*) FROM upserted a FULL JOIN upserted b ON a.m = b.m AND a.n > b.n", NULL);
-	expect_error("SELECT 1 FROM upserted a FULL JOIN upserted b ON a.m = b.m JOIN upserted c ON c.m = a.m", 60,
-		     "joining what a full join of tables makes", "FULL JOIN last");
+	expect("SELECT 1 FROM upserted a FULL JOIN upserted b ON a.m = b.m JOIN upserted c ON c.m = a.m", NULL);
 	expect_error("INSERT INTO appended SELECT m, n FROM upserted", 13, "sink appended only appends",
 		     "give the sink a PRIMARY KEY");
 }

@@ -248,12 +248,54 @@ static void test_semi_joins(void **state)
 		     127, "not supported yet: IN and EXISTS of rows in windows", "write it in a sub-select");
 }
 
+#define FULL2 "upserted a FULL JOIN upserted b ON a.m = b.m "
+
+/* What a full join makes has a key, COALESCE of its sides', by which it is joined again. */
+static void test_full_join_of_full_join(void **state)
+{
+	(void)state;
+	static const char *const good[] = {
+		"INSERT INTO upserted SELECT COALESCE(a.m, b.m, c.m), c.n FROM " FULL2
+		"FULL JOIN upserted c ON COALESCE(a.m, b.m) = c.m",
+		"INSERT INTO upserted SELECT COALESCE(c.m, COALESCE(b.m, a.m)), c.n FROM " FULL2
+		"FULL JOIN upserted c ON c.m = COALESCE(b.m, a.m)",
+		"INSERT INTO upserted SELECT m, c.n FROM upserted a FULL JOIN upserted b USING (m) FULL JOIN upserted "
+		"c USING (m)",
+		"INSERT INTO upserted SELECT COALESCE(a.m, b.m), c.n FROM " FULL2
+		"LEFT JOIN upserted c ON COALESCE(a.m, b.m) = c.m",
+		"CREATE VIEW v AS SELECT COALESCE(a.m, b.m) AS k, a.n FROM " FULL2
+		"; INSERT INTO upserted SELECT k, c.n FROM v JOIN upserted c ON v.k = c.m",
+		"SELECT o.ts, v.n FROM orders o JOIN (SELECT COALESCE(a.m, b.m) AS k, a.n FROM " FULL2
+		") v ON o.merchant_id = v.k",
+	};
+	struct compiled c;
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+		compile(&c, good[i]);
+		expect_ok(&c);
+		assert_non_null(find_node(&c, WEIR_NODE_JOIN, 1));
+		assert_false(find_node(&c, WEIR_NODE_JOIN, 1)->join->foreign);
+		done(&c);
+	}
+	compile(&c, "SELECT * FROM " FULL2 "FULL JOIN upserted c ON COALESCE(a.m, b.m) = c.m");
+	expect_ok(&c);
+	assert_int_equal(find_node(&c, WEIR_NODE_SINK, 0)->column_count, 6);
+	done(&c);
+	expect_error("INSERT INTO upserted SELECT COALESCE(a.m, b.m), c.n FROM " FULL2
+		     "FULL JOIN upserted c ON COALESCE(a.m, b.m) = c.m",
+		     13, "the keys of a full join may be NULL", "SELECT COALESCE(l.k, r.k)");
+	expect_error("INSERT INTO upserted SELECT COALESCE(a.m, a.m, c.m), c.n FROM " FULL2
+		     "FULL JOIN upserted c ON COALESCE(a.m, b.m) = c.m",
+		     13, "the keys of a full join may be NULL", "SELECT COALESCE(l.k, r.k)");
+	expect_error("SELECT 1 FROM " FULL2 "FULL JOIN upserted c ON a.m = c.m", 60,
+		     "not supported yet: rows of a table without one that refers to them", "keep the rows");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests_of[] = {
 		cmocka_unit_test(test_distinct),   cmocka_unit_test(test_using),
 		cmocka_unit_test(test_last_row),   cmocka_unit_test(test_union_of_tables),
-		cmocka_unit_test(test_semi_joins),
+		cmocka_unit_test(test_semi_joins), cmocka_unit_test(test_full_join_of_full_join),
 	};
 	return cmocka_run_group_tests(tests_of, NULL, NULL);
 }

@@ -180,6 +180,20 @@ static enum weir_err check_full_join(struct weir_sql *sq, const struct target *t
 	return WEIR_OK;
 }
 
+/* Whether the sink's key holds what names a row of the query. */
+static bool holds_key(const struct target *tg, const struct weir_node *n)
+{
+	for (uint32_t k = 0; k < n->table_key_count; k++) {
+		bool held = false;
+		for (uint32_t i = 0; i < tg->count; i++)
+			held = held || (tg->from[i] >= 0 && is_key(tg->def, tg->columns[i]) &&
+					weir_node_same_column(n, (uint32_t)tg->from[i], n->table_key[k]));
+		if (!held)
+			return false;
+	}
+	return n->table_key != NULL;
+}
+
 /* Rows that change need a key that determines the row. */
 static enum weir_err check_changes(struct weir_sql *sq, const struct target *tg, const struct sql_rel *rel)
 {
@@ -208,10 +222,16 @@ static enum weir_err check_changes(struct weir_sql *sq, const struct target *tg,
 	if (o->key_fields == NULL && tg->def->primary_key_count == 0)
 		return sql_error(sq, tg->at, hint,
 				 "EMIT CHANGES needs a key: sink %s has no 'key.fields' or PRIMARY KEY", tg->def->name);
-	enum weir_err err = check_full_join(sq, tg, rel->node);
+	bool holds = holds_key(tg, rel->node);
+	if (rel->hidden_key && !holds)
+		return sql_error(sq, tg->at,
+				 "SELECT COALESCE(l.k, r.k) of all sides of the full join, for the sink's key",
+				 "the key of sink %s does not determine the row: the keys of a full join may be NULL",
+				 tg->def->name);
+	enum weir_err err = holds ? WEIR_OK : check_full_join(sq, tg, rel->node);
 	if (err != WEIR_OK)
 		return err;
-	for (uint32_t k = 0; k < rel->group_count; k++) {
+	for (uint32_t k = 0; k < rel->group_count && !holds; k++) {
 		bool held = false;
 		for (uint32_t i = 0; i < tg->count; i++)
 			held = held || (tg->from[i] >= 0 && rel->group_of != NULL &&

@@ -25,6 +25,7 @@ struct condition {
 	const struct weir_expr *rest;
 	struct weir_buf pairs; /* struct pair: of two tables */
 	bool swapped;          /* the right table refers to the left one */
+	uint32_t left_kept;    /* columns of the result that are the left side's */
 };
 
 /* An equality of two tables' columns, before it is known which ones are keys. */
@@ -78,7 +79,7 @@ static const struct weir_expr *as_table_key(struct weir_sql *sq, const struct we
 {
 	for (uint32_t k = 0; in->is_table && k < in->table_key_count; k++) {
 		const struct weir_column *c = &in->columns[in->table_key[k]];
-		if (e->op == WEIR_EXPR_COLUMN && weir_node_same_column(in, e->column, in->table_key[k]))
+		if (weir_node_is_key(in, e, k))
 			return weir_expr_column(sq->m, in->table_key[k], &c->type, c->name);
 	}
 	return e;
@@ -507,6 +508,72 @@ static struct weir_node *build_both_kept(struct condition *cd, struct weir_node 
 	return both;
 }
 
+static const char *full_name(struct weir_sql *sq, const struct sql_rel *rel, uint32_t c)
+{
+	const char *of = rel->qualifiers == NULL || c >= rel->column_count ? NULL : rel->qualifiers[c];
+	const char *name = rel->node->columns[c].name;
+	return of == NULL ? name : weir_mem_printf(sq->m, "%s.%s", of, name);
+}
+
+/* What names a row of joined tables where no one column does: COALESCE of the keys of a full join, behind the visible
+ * columns; and of a join over such a one its column, which goes behind them. */
+static enum weir_err hide_keys(struct condition *cd, struct sql_rel *rel)
+{
+	struct weir_sql *sq = cd->sq;
+	struct weir_node *in = rel->node;
+	uint32_t left = cd->left_count, count = in->column_count, keys = 0, kept = 0;
+	bool full = cd->jn->kind == WEIR_JOIN_FULL && !in->doubles;
+	const char **names = weir_mem_take(sq->m, (2 * count + 1) * sizeof *names);
+	const char **qualifiers = weir_mem_take(sq->m, (2 * count + 1) * sizeof *qualifiers);
+	const struct weir_expr **exprs = weir_mem_take(sq->m, (2 * count + 1) * sizeof *exprs);
+	uint32_t *key = weir_mem_take(sq->m, (count + 1) * sizeof *key);
+	bool *hidden = weir_mem_take(sq->m, count + 1), any_hidden = false;
+	for (uint32_t c = 0; c < count; c++) {
+		hidden[c] = c < left ? c >= cd->side[0]->column_count : c - left >= cd->side[1]->column_count;
+		any_hidden = any_hidden || hidden[c];
+		if (hidden[c])
+			continue;
+		names[kept] = in->columns[c].name;
+		qualifiers[kept] = rel->qualifiers[c];
+		exprs[kept] = weir_expr_column(sq->m, c, &in->columns[c].type, names[kept]);
+		kept++;
+		cd->left_kept += c < left;
+	}
+	if (!any_hidden && !full)
+		return WEIR_OK;
+	uint32_t total = kept;
+	for (uint32_t k = 0; full && k < cd->spec.key_count; k++) {
+		uint32_t at[2] = {cd->spec.keys[0][k]->column, cd->spec.keys[1][k]->column + left};
+		const struct weir_expr *pair[2];
+		for (uint32_t s = 0; s < 2; s++)
+			pair[s] = weir_expr_column(sq->m, at[s], &in->columns[at[s]].type, in->columns[at[s]].name);
+		if (weir_expr_call(sq->m, "COALESCE", pair, 2, &exprs[total], sq->dg) != WEIR_OK)
+			return weir_diag_code(*sq->dg);
+		names[total] = weir_mem_printf(sq->m, "COALESCE(%s, %s)", full_name(sq, cd->side[0], at[0]),
+					       full_name(sq, cd->side[1], at[1] - left));
+		key[keys++] = total++;
+	}
+	for (uint32_t k = 0; k < in->table_key_count; k++) {
+		uint32_t c = in->table_key[k];
+		if (!hidden[c])
+			continue;
+		names[total] = in->columns[c].name;
+		exprs[total] = weir_expr_column(sq->m, c, &in->columns[c].type, names[total]);
+		total++;
+		rel->hidden_key = true;
+	}
+	rel->node = weir_build_project(sq->tp, in, names, exprs, total);
+	rel->column_count = kept;
+	rel->qualifiers = qualifiers;
+	if (full) {
+		/* Over another full join its keys are not there by name. */
+		rel->hidden_key = any_hidden;
+		rel->node->table_key = key;
+		rel->node->table_key_count = keys;
+	}
+	return sql_check_built(sq, cd->jn->at);
+}
+
 static enum weir_err build(struct condition *cd, const char *const *qualifiers, struct sql_rel *rel)
 {
 	struct weir_sql *sq = cd->sq;
@@ -542,7 +609,11 @@ static enum weir_err build(struct condition *cd, const char *const *qualifiers, 
 		err = sql_check_built(sq, cd->jn->at);
 	}
 	*rel = (struct sql_rel){.node = node, .column_count = node->column_count, .qualifiers = qualifiers};
-	if (node->is_table)
+	if (err == WEIR_OK && node->is_table)
+		err = hide_keys(cd, rel);
+	else
+		cd->left_kept = cd->left_count;
+	if (err == WEIR_OK && rel->node->is_table && !rel->hidden_key && spec->kind != WEIR_JOIN_FULL)
 		sql_name_table_key(sq, rel);
 	return err;
 }
@@ -554,7 +625,7 @@ static enum weir_err merge_using(struct condition *cd, struct sql_rel *rel)
 	struct weir_sql *sq = cd->sq;
 	const struct sql_join *jn = cd->jn;
 	const struct weir_node *in = rel->node;
-	uint32_t count = in->column_count, most = count + jn->using_count;
+	uint32_t count = rel->column_count, most = count + jn->using_count;
 	bool full = jn->kind == WEIR_JOIN_FULL;
 	const char **names = weir_mem_take(sq->m, (most + 1) * sizeof *names);
 	const char **qualifiers = weir_mem_take(sq->m, (most + 1) * sizeof *qualifiers);
@@ -573,7 +644,7 @@ static enum weir_err merge_using(struct condition *cd, struct sql_rel *rel)
 		const struct weir_expr *pair[2] = {NULL, NULL};
 		for (uint32_t c = 0; c < count; c++)
 			if (strcmp(names[c], jn->using[i]) == 0 && using[c] != SQL_USING_QUALIFIED)
-				pair[c >= cd->left_count] = exprs[c];
+				pair[c >= cd->left_kept] = exprs[c];
 		for (uint32_t s = 0; s < 2; s++) {
 			bool here = !full && s == (jn->kind == WEIR_JOIN_RIGHT);
 			using[pair[s]->column] = here ? SQL_USING_FIRST : SQL_USING_QUALIFIED;

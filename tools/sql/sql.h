@@ -98,6 +98,8 @@ struct sql_rel {
 	uint32_t group_count;
 	const char *const *group_names;
 	enum weir_window_kind group_window;
+	/* A table whose key no visible column is: COALESCE of the keys of a full join below another one. */
+	bool hidden_key;
 };
 
 /* ---- catalog ---- */

@@ -30,7 +30,7 @@ final class Tables {
 		return out;
 	}
 
-	static final List<String> KINDS = List.of("TABLES", "TABLES FULL", "TABLES USING", "TABLES UNION", "TABLES UNION", "TABLES SEMI", "TABLES SEMI", "TABLES FOREIGN", "TABLES THREE", "TABLE GROUPS", "TEMPORAL", "TEMPORAL", "THREE STREAMS", "WINDOWS OF WINDOWS");
+	static final List<String> KINDS = List.of("TABLES", "TABLES FULL", "TABLES FULL FULL", "TABLES USING", "TABLES UNION", "TABLES UNION", "TABLES SEMI", "TABLES SEMI", "TABLES FOREIGN", "TABLES THREE", "TABLE GROUPS", "TEMPORAL", "TEMPORAL", "THREE STREAMS", "WINDOWS OF WINDOWS");
 
 	static void make(Random rnd, Queries.Query q, String kind, long unit) {
 		q.delay = unit * 40;
@@ -81,6 +81,20 @@ final class Tables {
 				+ (rnd.nextInt(4) == 0 ? " AND a.id " + in : ""));
 			if (rnd.nextInt(5) == 0)
 				q.flink = "SELECT c2 AS c0, COUNT(*) AS c1, MAX(c1) AS c2 FROM (" + q.flink + ") GROUP BY c2";
+		}
+		case "TABLES FULL FULL" -> {
+			inputs = 3;
+			String last = pick(rnd, List.of("FULL JOIN", "FULL JOIN", "LEFT JOIN", "JOIN"));
+			boolean all = last.startsWith("FULL");
+			String all3 = pick(rnd, List.of("COALESCE(a.id, b.id, c.id)", "COALESCE(COALESCE(a.id, b.id), c.id)", "COALESCE(a.id, COALESCE(b.id, c.id))"));
+			String from = "%1$s a FULL JOIN %2$s b ON a.id = b.id " + last + " %3$s c ON COALESCE(a.id, b.id) = c.id";
+			switch (rnd.nextInt(4)) {
+			case 0 -> q.flink = "SELECT k AS c0, COUNT(*) AS c1, SUM(v) AS c2, MAX(w) AS c3\n  FROM (SELECT COALESCE(a.s, b.s, c.s) AS k, a.v AS v, c.v AS w FROM " + from + ") GROUP BY k";
+			case 1 -> q.flink = "SELECT k AS c0, x AS c1, y AS c2, c.s AS c3\n  FROM (SELECT COALESCE(a.id, b.id) AS k, a.v AS x, b.h AS y FROM %1$s a FULL JOIN %2$s b ON a.id = b.id) ab LEFT JOIN %3$s c ON "
+				+ pick(rnd, List.of("k = c.id", "y = c.id", "x > 0 AND k = c.id"));
+			default -> q.flink = "SELECT " + (all ? all3 : "COALESCE(a.id, b.id)") + " AS c0, a.v AS c1, b.v AS c2, c.s AS c3\n  FROM " + from
+				+ (rnd.nextInt(3) == 0 ? "\n  WHERE " + pick(rnd, List.of("a.v IS NULL OR a.v > -3", "b.id IS NULL OR b.v > -3", "c.s IS DISTINCT FROM 'b'")) : "");
+			}
 		}
 		case "TABLES USING" -> {
 			join = pick(rnd, List.of("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"));
