@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "hotpath/core/hash.h"
+#include "hotpath/core/varint.h"
+#include "hotpath/format/base64.h"
 
 static enum weir_err branches_create(struct weir_fragment *fr, const struct weir_fragment_conf *cf,
 				     const uint32_t *branches, uint32_t count, struct weir_diag **dg)
@@ -128,19 +130,6 @@ void weir_fragment_destroy(struct weir_fragment *fr)
 	free(fr);
 }
 
-static size_t varint_get(const uint8_t *p, const uint8_t *end, int64_t *out)
-{
-	uint64_t v = 0;
-	for (uint32_t i = 0; i < 10 && p + i < end; i++) {
-		v |= (uint64_t)(p[i] & 0x7f) << (7 * i);
-		if (!(p[i] & 0x80)) {
-			*out = (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
-			return i + 1;
-		}
-	}
-	return 0;
-}
-
 static void put_json_string(struct weir_buf *b, const uint8_t *s, size_t bytes)
 {
 	weir_buf_put_byte(b, '"');
@@ -158,22 +147,19 @@ static void put_json_string(struct weir_buf *b, const uint8_t *s, size_t bytes)
 /* METADATA headers: a JSON object, values in base64. Cold: nobody reads headers at full speed. */
 static struct weir_str headers_text(const struct weir_record *r, struct weir_scratch *scratch)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	struct weir_buf b = {0};
 	const uint8_t *p = r->headers, *end = p + r->headers_bytes;
 	weir_buf_put_byte(&b, '{');
 	for (uint32_t h = 0; h < r->header_count && p < end; h++) {
 		int64_t kn = 0, vn = 0;
-		size_t n = varint_get(p, end, &kn);
-		if (n == 0 || kn < 0 || end - p - (int64_t)n < kn)
+		if (!weir_varint_take(&p, end, &kn) || kn < 0 || end - p < kn)
 			break;
-		const uint8_t *key = p + n;
-		p = key + kn;
-		n = varint_get(p, end, &vn);
-		if (n == 0 || (vn > 0 && end - p - (int64_t)n < vn))
+		const uint8_t *key = p;
+		p += kn;
+		if (!weir_varint_take(&p, end, &vn) || (vn > 0 && end - p < vn))
 			break;
-		const uint8_t *value = p + n;
-		p = value + (vn > 0 ? vn : 0);
+		const uint8_t *value = p;
+		p += vn > 0 ? vn : 0;
 		if (h)
 			weir_buf_put_byte(&b, ',');
 		put_json_string(&b, key, (size_t)kn);
@@ -182,14 +168,8 @@ static struct weir_str headers_text(const struct weir_record *r, struct weir_scr
 			continue;
 		}
 		weir_buf_puts(&b, ":\"");
-		for (int64_t i = 0; i < vn; i += 3) {
-			uint32_t v = (uint32_t)value[i] << 16 | (i + 1 < vn ? (uint32_t)value[i + 1] << 8 : 0) |
-				     (i + 2 < vn ? value[i + 2] : 0);
-			weir_buf_put_byte(&b, (uint8_t)digits[v >> 18]);
-			weir_buf_put_byte(&b, (uint8_t)digits[(v >> 12) & 63]);
-			weir_buf_put_byte(&b, i + 1 < vn ? (uint8_t)digits[(v >> 6) & 63] : '=');
-			weir_buf_put_byte(&b, i + 2 < vn ? (uint8_t)digits[v & 63] : '=');
-		}
+		uint8_t *room = weir_buf_room(&b, weir_base64_text_bytes((size_t)vn));
+		b.bytes += weir_base64_encode(value, (size_t)vn, (char *)room);
 		weir_buf_put_byte(&b, '"');
 	}
 	weir_buf_put_byte(&b, '}');

@@ -21,7 +21,7 @@
  * EMIT CHANGES: a session is named by its bounds. When bounds of one that has been emitted change, the old entry is
  * swallowed (a delete in the change list) and the session goes on in a new entry. */
 #include "hotpath/core/hash.h"
-#include "hotpath/state/slot.h"
+#include "hotpath/state/session.h"
 #include "hotpath/time/window.h"
 
 static struct weir_session *session_at(const struct weir_slot *sl, uint32_t ref)
@@ -505,7 +505,8 @@ void weir_session_apply(const struct weir_state_def *def, struct weir_slot *cons
 
 /* ---- closing ---- */
 
-static struct weir_session *closed_add(struct weir_closed *cl, const struct weir_slot *sl, const struct weir_session *s)
+struct weir_session *weir_session_close_into(struct weir_closed *cl, const struct weir_slot *sl,
+					     const struct weir_session *s)
 {
 	const struct weir_state_def *def = sl->def;
 	uint64_t bytes = weir_entry_bytes(def, &s->e);
@@ -568,7 +569,7 @@ static void members_close(struct weir_slot *sl, struct weir_closed *cl, const st
 		newer = at;
 	if (at != m)
 		return; /* m went with the latest */
-	struct weir_session *row = closed_add(cl, sl, m);
+	struct weir_session *row = weir_session_close_into(cl, sl, m);
 	row->start = s->start;
 	row->last = s->last;
 	for (at = m->older != 0 ? session_at(sl, m->older) : NULL; at != NULL && at->last >= s->start;
@@ -613,7 +614,7 @@ static struct weir_closed *close_due(struct weir_slot *sl, int64_t task_time, bo
 			if (def->shared)
 				shared_close(sl, cl, s);
 			else
-				(void)closed_add(cl, sl, s);
+				(void)weir_session_close_into(cl, sl, s);
 		}
 		list_replace(sl, s, NULL);
 		/* With changes still to be read the blobs have to stay: weir_session_forget. */

@@ -20,7 +20,7 @@
  *
  * Cost: a record is folded into each of its windows, about two for every record of its key within the length. */
 #include "hotpath/core/hash.h"
-#include "hotpath/state/slot.h"
+#include "hotpath/state/session.h"
 #include "hotpath/time/window.h"
 
 /* The entry is a session's: start of the window, and its latest record. */
@@ -404,21 +404,6 @@ void weir_sliding_apply(const struct weir_state_def *def, struct weir_slot *cons
 
 /* ---- leaving ---- */
 
-static void closed_add(struct weir_closed *cl, const struct weir_slot *sl, const struct weir_session *s)
-{
-	const struct weir_state_def *def = sl->def;
-	uint64_t bytes = weir_entry_bytes(def, &s->e);
-	struct weir_entry *e = weir_gen_take(&cl->gen, bytes, false);
-	uint8_t log2 = e->page_log2;
-	memcpy(e, s, bytes);
-	e->page_log2 = log2;
-	if (def->has_blobs) {
-		memset((uint8_t *)e + def->head_bytes, 0, def->agg_bytes);
-		weir_agg_merge(def, &cl->gen, (uint8_t *)e, &sl->pages, (const uint8_t *)s);
-	}
-	weir_gen_index_add(&cl->gen, e, (uint64_t)weir_hash_index(e->hash));
-}
-
 /* The first of the queue goes for good. */
 static void window_drop(struct weir_slot *sl, struct weir_session *s)
 {
@@ -464,7 +449,7 @@ struct weir_closed *weir_sliding_close(struct weir_slot *sl, int64_t task_time, 
 		}
 		if (cl == NULL)
 			cl = weir_closed_begin(sl, 0);
-		closed_add(cl, sl, s);
+		(void)weir_session_close_into(cl, sl, s);
 		*end_max = weir_max_i64(*end_max, end_of(def, s) + 1);
 		s->e.flags |= WEIR_ENTRY_EMITTED;
 		weir_gen_mark(weir_slot_only_gen(sl), &s->e);

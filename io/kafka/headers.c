@@ -1,6 +1,8 @@
 /* headers.c: Kafka's header bytes to librdkafka's list and back (headers.h). */
 #include "io/kafka/headers.h"
 
+#include "hotpath/core/varint.h"
+
 static void put_varint(struct weir_buf *b, int64_t n)
 {
 	for (uint64_t v = ((uint64_t)n << 1) ^ (uint64_t)(n >> 63);; v >>= 7) {
@@ -31,30 +33,16 @@ void weir_kafka_headers_encode(const rd_kafka_message_t *m, struct weir_buf *out
 	r->headers_bytes = (uint32_t)out->bytes;
 }
 
-static bool take_varint(const uint8_t **p, const uint8_t *end, int64_t *out)
-{
-	uint64_t v = 0;
-	for (uint32_t shift = 0; *p < end && shift < 64; shift += 7) {
-		uint8_t c = *(*p)++;
-		v |= (uint64_t)(c & 0x7f) << shift;
-		if (c < 0x80) {
-			*out = (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
-			return true;
-		}
-	}
-	return false;
-}
-
 rd_kafka_headers_t *weir_kafka_headers_decode(const struct weir_out *r)
 {
 	const uint8_t *p = r->headers, *end = p + r->headers_bytes;
 	rd_kafka_headers_t *hs = rd_kafka_headers_new(r->header_count);
 	for (uint32_t i = 0; i < r->header_count; i++) {
 		int64_t name_bytes, bytes;
-		bool ok = take_varint(&p, end, &name_bytes) && name_bytes >= 0 && name_bytes <= end - p;
+		bool ok = weir_varint_take(&p, end, &name_bytes) && name_bytes >= 0 && name_bytes <= end - p;
 		const uint8_t *name = p;
 		p += ok ? name_bytes : 0;
-		ok = ok && take_varint(&p, end, &bytes) && bytes >= -1 && bytes <= end - p;
+		ok = ok && weir_varint_take(&p, end, &bytes) && bytes >= -1 && bytes <= end - p;
 		if (!ok) {
 			rd_kafka_headers_destroy(hs);
 			return NULL;

@@ -2,6 +2,7 @@
  * by partition, in kcat's JSON shape, as CSV or raw; or one line that stands for all of them. Reads what is committed,
  * unless told otherwise. Main thread. */
 #include "hotpath/core/utf8.h"
+#include "hotpath/core/varint.h"
 #include "checkpoint/record.h"
 #include "io/recorded/recorded.h"
 #include "tools/weir/entries.h"
@@ -38,21 +39,6 @@ struct dump_plan {
 
 /* ---- one record ---- */
 
-/* Kafka's zigzag varint. False when the bytes end inside it. */
-static bool take_varint(const uint8_t **p, const uint8_t *end, int64_t *out)
-{
-	uint64_t v = 0;
-	for (uint32_t shift = 0; *p < end && shift < 64; shift += 7) {
-		uint8_t c = *(*p)++;
-		v |= (uint64_t)(c & 0x7f) << shift;
-		if (c < 0x80) {
-			*out = (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
-			return true;
-		}
-	}
-	return false;
-}
-
 struct header {
 	const uint8_t *name;
 	size_t name_bytes;
@@ -63,11 +49,11 @@ struct header {
 static bool take_header(const uint8_t **p, const uint8_t *end, struct header *h)
 {
 	int64_t bytes;
-	if (!take_varint(p, end, &bytes) || bytes < 0 || bytes > end - *p)
+	if (!weir_varint_take(p, end, &bytes) || bytes < 0 || bytes > end - *p)
 		return false;
 	*h = (struct header){.name = *p, .name_bytes = (size_t)bytes};
 	*p += bytes;
-	if (!take_varint(p, end, &bytes) || bytes < -1 || bytes > end - *p)
+	if (!weir_varint_take(p, end, &bytes) || bytes < -1 || bytes > end - *p)
 		return false;
 	if (bytes >= 0) {
 		h->value = *p;
