@@ -28,13 +28,17 @@ struct last_text {
 struct member {
 	const struct weir_type *type;
 	const uint8_t *literal; /* `,"name":`; the first one written in a row has its comma turned into a brace.
-				 * Readable up to the next multiple of 16, as it is copied */
+				 * Readable up to the next multiple of LITERAL_STEP, as it is copied */
 	uint32_t literal_bytes;
 	struct last_text last; /* TIMESTAMP, TIMESTAMP_LTZ */
 };
 
+enum { LITERAL_STEP = 32, SHORT_STRING_MAX = 16 };
+_Static_assert(SHORT_STRING_MAX + 2 <= WEIR_NUMBER_TEXT_MAX, "a short string is as good as a number");
+
 struct json_encoder {
 	struct weir_encoder base;
+	size_t room;         /* for a row of numbers, short strings and NULLs */
 	struct weir_mem mem; /* literals */
 	struct member *members;
 	uint32_t member_count;
@@ -122,17 +126,31 @@ static inline uint64_t word_escapes(uint64_t v)
 	return ((v - ones * 0x20) | (quote - ones) | (slash - ones)) & ~v;
 }
 
+/* Whether one of the 16 bytes needs an escape. */
+static inline bool words_escape(uint64_t first, uint64_t last)
+{
+#if defined(__x86_64__)
+	const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), control = _mm_set1_epi8(0x1f);
+	__m128i v = _mm_set_epi64x((int64_t)last, (int64_t)first);
+	__m128i hit = _mm_or_si128(_mm_cmpeq_epi8(_mm_max_epu8(v, control), control),
+				   _mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, slash)));
+	return _mm_movemask_epi8(hit) != 0;
+#else
+	return ((word_escapes(first) | word_escapes(last)) & UINT64_C(0x8080808080808080)) != 0;
+#endif
+}
+
 /* A short s, at least 4 bytes, in quotes at `to`: it is looked at and copied as two words, which overlap. False: it is
  * longer, or a byte of it needs an escape; `to` holds nothing then. */
 static inline bool put_short(uint8_t *to, const uint8_t *s, size_t bytes)
 {
 	uint64_t first, last;
 	if (bytes >= 8) {
-		if (bytes > 16)
+		if (bytes > SHORT_STRING_MAX)
 			return false;
 		first = weir_load_le64(s);
 		last = weir_load_le64(s + bytes - 8);
-		if (((word_escapes(first) | word_escapes(last)) & UINT64_C(0x8080808080808080)) != 0)
+		if (WEIR_UNLIKELY(words_escape(first, last)))
 			return false;
 		weir_store_le64(to + 1, first);
 		weir_store_le64(to + 1 + bytes - 8, last);
@@ -247,27 +265,55 @@ void weir_json_put_value(const struct weir_type *t, const struct weir_col *c, ui
 	put_value(&plain, &m, c, c->is_const ? 0 : row, out);
 }
 
+/* The usual values, which need no more room than any number: returns what follows, NULL: it is another one. */
+static inline uint8_t *put_small(uint8_t *to, enum weir_kind kind, const struct weir_col *c, uint32_t row)
+{
+	const struct weir_str *s;
+	switch (kind) {
+	case WEIR_KIND_TINYINT:
+	case WEIR_KIND_SMALLINT:
+	case WEIR_KIND_INT:
+	case WEIR_KIND_BIGINT:
+		return to + weir_print_i64(c->i64[row], (char *)to);
+	case WEIR_KIND_CHAR:
+	case WEIR_KIND_VARCHAR:
+		s = &c->str[row];
+		return s->bytes >= 4 && put_short(to, s->data, s->bytes) ? to + s->bytes + 2 : NULL;
+	default:
+		return NULL;
+	}
+}
+
 static void json_encode(struct weir_encoder *base, const struct weir_col *cols, uint32_t row, struct weir_buf *out)
 {
 	struct json_encoder *e = (struct json_encoder *)base;
 	size_t start = out->bytes;
+	uint8_t *to = weir_buf_room(out, e->room);
 	for (uint32_t i = 0; i < e->member_count; i++) {
 		struct member *m = &e->members[i];
 		const struct weir_col *c = &cols[i];
+		uint32_t at = c->is_const ? 0 : row;
 		bool is_null = weir_col_is_null(c, row) || m->type->kind == WEIR_KIND_NULL;
 		if (is_null && e->ignore_null_fields)
 			continue;
-		uint8_t *to = weir_buf_room(out, m->literal_bytes + WEIR_NUMBER_TEXT_MAX);
-		for (uint32_t k = 0; k < m->literal_bytes; k += 16)
-			memcpy(to + k, m->literal + k, 16); /* may write past the literal, within the room */
-		out->bytes += m->literal_bytes;
-		if (is_null) {
-			memcpy(out->data + out->bytes, "null", 4);
-			out->bytes += 4;
-		} else {
-			put_value(e, m, c, c->is_const ? 0 : row, out);
+		memcpy(to, m->literal, LITERAL_STEP); /* may write past it, within the room */
+		for (uint32_t k = LITERAL_STEP; WEIR_UNLIKELY(k < m->literal_bytes); k += LITERAL_STEP)
+			memcpy(to + k, m->literal + k, LITERAL_STEP);
+		to += m->literal_bytes;
+		if (WEIR_UNLIKELY(is_null)) {
+			memcpy(to, "null", 4);
+			to += 4;
+			continue;
 		}
+		uint8_t *after = put_small(to, m->type->kind, c, at);
+		if (after == NULL) {
+			out->bytes = (size_t)(to - out->data);
+			put_value(e, m, c, at, out);
+			after = weir_buf_room(out, e->room);
+		}
+		to = after;
 	}
+	out->bytes = (size_t)(to - out->data);
 	if (out->bytes == start)
 		weir_buf_put_byte(out, '{');
 	out->data[start] = '{';
@@ -292,6 +338,7 @@ enum weir_err weir_json_encoder_create(struct weir_encoder **out, const struct w
 	e->ignore_null_fields = options->ignore_null_fields;
 	e->iso8601 = options->timestamp_iso8601;
 	e->member_count = field_count;
+	e->room = 2; /* braces */
 	e->members = weir_mem_take(&e->mem, field_count * sizeof *e->members);
 	for (uint32_t i = 0; i < field_count; i++) {
 		struct member *m = &e->members[i];
@@ -300,8 +347,9 @@ enum weir_err weir_json_encoder_create(struct weir_encoder **out, const struct w
 		put_string(&b, (const uint8_t *)fields[i].name, strlen(fields[i].name));
 		weir_buf_put_byte(&b, ':');
 		m->type = &fields[i].type;
-		m->literal = memcpy(weir_mem_take(&e->mem, weir_align_up(b.bytes, 16)), b.data, b.bytes);
+		m->literal = memcpy(weir_mem_take(&e->mem, weir_align_up(b.bytes, LITERAL_STEP)), b.data, b.bytes);
 		m->literal_bytes = (uint32_t)b.bytes;
+		e->room += weir_align_up(b.bytes, LITERAL_STEP) + WEIR_NUMBER_TEXT_MAX;
 	}
 	weir_buf_fini(&b);
 	*out = &e->base;

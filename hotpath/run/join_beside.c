@@ -59,7 +59,13 @@ struct text_cell {
 	uint32_t at, bytes; /* from the row's first byte */
 };
 
-enum { REFS_KEPT = 8192, PHASE = 64, SORT_ROWS = 256, SORT_BYTES = 4 };
+enum { REFS_KEPT = 8192, PHASE = 64, SORT_ROWS = 256, SORT_DIGITS = 4, SORT_BITS = 10 };
+
+/* What look-ups into a slot's table read, side by side. */
+struct beside_table {
+	struct weir_index ix;
+	const struct weir_page *page;
+};
 
 struct weir_beside {
 	uint32_t stream, table; /* their sides */
@@ -72,10 +78,10 @@ struct weir_beside {
 	struct ref *merged[2];
 	uint32_t merged_capacity;
 	const struct ref *turn;
-	bool may_pass;                /* rows of the stream need not be held once the table is at its bound */
-	bool passes;                  /* they are not, up to the next order point */
-	const struct weir_index **ix; /* by slot: the table's, while they pass */
-	const struct weir_col **in;   /* likewise: columns of the join's rows */
+	bool may_pass;               /* rows of the stream need not be held once the table is at its bound */
+	bool passes;                 /* they are not, up to the next order point */
+	struct beside_table *tables; /* by slot: the table's index and pages, while they pass */
+	const struct weir_col **in;  /* likewise: columns of the join's rows */
 	bool pins; /* the table changes in this order point: rows to be written are kept up with (weir_join_unpin) */
 	/* rows of jn->out: of the stream, whose table rows stand in jn->packed */
 	const struct row *own[WEIR_BATCH_ROWS];
@@ -125,7 +131,7 @@ void weir_beside_create(struct weir_join *jn)
 	be->map_bytes = (count + 7) / 8;
 	for (uint32_t i = 0; i < WEIR_BATCH_ROWS; i++)
 		be->rows[i] = (uint16_t)i;
-	be->ix = weir_xcalloc(jn->ps->slot_count + 1, sizeof *be->ix);
+	be->tables = weir_xcalloc(jn->ps->slot_count + 1, sizeof *be->tables);
 	be->in = weir_xcalloc(jn->own.col_count + 1, sizeof *be->in);
 	be->may_pass = may_pass(jn);
 }
@@ -143,7 +149,7 @@ void weir_beside_destroy(struct weir_join *jn)
 	free(be->lane_rows);
 	free(be->lane_at);
 	free(be->cell);
-	free(be->ix);
+	free(be->tables);
 	free(be->in);
 	free(be->merged[0]);
 	free(be->merged[1]);
@@ -188,7 +194,8 @@ void weir_beside_open(struct weir_join *jn)
 	be->passes = be->may_pass && is_at_bound(jn);
 	for (uint32_t s = 0; s < jn->ps->slot_count && be->passes; s++) {
 		const struct weir_slot *sl = jn->w->slots[jn->stage][s];
-		be->ix[s] = sl ? weir_join_table_index(sl, be->table) : NULL;
+		if (sl)
+			be->tables[s] = (struct beside_table){*weir_join_table_index(sl, be->table), sl->pages.page};
 	}
 }
 
@@ -443,26 +450,29 @@ static struct ref *merge_runs(struct ref *from, struct ref *to, uint32_t *start,
 	return from;
 }
 
-/* Refs [0, count) of from, lane after lane, by the bytes of key - low, the last first: each pass keeps the order of
- * those before it among equal bytes, and so that of lanes. Returns where the result lies: from or to. Cost: about 12
- * instructions a row and byte, none of which waits for the one before, as those of a merge do. */
-static struct ref *sort_bytes(struct ref *from, struct ref *to, uint32_t count, int64_t low, uint32_t bytes)
+/* Refs [0, count) of from, lane after lane, by digits of key - low, the last first: each pass keeps the order of those
+ * before it among equal digits, and so that of lanes. Returns where the result lies: from or to. Cost: about 12
+ * instructions a row and digit, none of which waits for the one before, as those of a merge do. */
+static struct ref *sort_digits(struct ref *from, struct ref *to, uint32_t count, int64_t low, uint32_t digits,
+			       uint32_t bits)
 {
-	uint32_t place[SORT_BYTES][256] = {0};
+	uint32_t place[SORT_DIGITS][1 << SORT_BITS], values = 1u << bits;
+	for (uint32_t d = 0; d < digits; d++)
+		memset(place[d], 0, values * sizeof **place);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t key = (uint64_t)(from[i].key - low);
-		for (uint32_t b = 0; b < bytes; b++)
-			place[b][key >> 8 * b & 255]++;
+		for (uint32_t d = 0; d < digits; d++, key >>= bits)
+			place[d][key & (values - 1)]++;
 	}
-	for (uint32_t b = 0; b < bytes; b++) {
+	for (uint32_t d = 0; d < digits; d++) {
 		uint32_t at = 0;
-		for (uint32_t v = 0; v < 256; v++) {
-			uint32_t n = place[b][v];
-			place[b][v] = at;
+		for (uint32_t v = 0; v < values; v++) {
+			uint32_t n = place[d][v];
+			place[d][v] = at;
 			at += n;
 		}
 		for (uint32_t i = 0; i < count; i++)
-			to[place[b][(uint64_t)(from[i].key - low) >> 8 * b & 255]++] = from[i];
+			to[place[d][(uint64_t)(from[i].key - low) >> d * bits & (values - 1)]++] = from[i];
 		struct ref *swap = from;
 		from = to;
 		to = swap;
@@ -479,10 +489,11 @@ static struct ref *put_in_order(struct weir_join *jn, struct ref *from, struct r
 		high = weir_max_i64(high, from[jn->start[k + 1] - 1].key);
 	}
 	uint64_t span = (uint64_t)high - (uint64_t)low;
-	if (count < SORT_ROWS || span >> 8 * SORT_BYTES != 0)
+	if (count < SORT_ROWS || span >> SORT_DIGITS * SORT_BITS != 0)
 		return merge_runs(from, to, jn->start, lanes);
-	uint32_t bytes = span == 0 ? 0 : (71 - (uint32_t)__builtin_clzll(span)) / 8;
-	return sort_bytes(from, to, count, low, bytes);
+	uint32_t all = span == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(span);
+	uint32_t digits = (all + SORT_BITS - 1) / SORT_BITS;
+	return sort_digits(from, to, count, low, digits, digits == 0 ? 0 : (all + digits - 1) / digits);
 }
 
 /* Results of rows that were not held, in their order. */
@@ -668,6 +679,53 @@ bool weir_beside_run(struct weir_join *jn, struct weir_bundle *b, struct weir_sl
 
 /* ---- writing ---- */
 
+/* weir_row_unpack_many where rows are whole and hold neither NULLs nor long strings, or are not there; strings are left
+ * where they are. False: some row is not so, and weir_row_unpack_many must write them all. Cost: about 10 instructions
+ * a value. */
+static bool unpack_plain(const struct weir_packed *from, const uint16_t *to, uint32_t all, struct weir_col *cols,
+			 uint32_t count)
+{
+	const uint8_t *at[WEIR_BATCH_ROWS], *end[WEIR_BATCH_ROWS];
+	uint16_t rows[WEIR_BATCH_ROWS];
+	uint32_t map_bytes = (count + 7) / 8, nulls = 0, row_count = 0;
+	if (map_bytes != 1)
+		return false;
+	for (uint32_t i = 0; i < all; i++) {
+		if (from[i].data == NULL) {
+			weir_row_set_null(cols, count, to[i]);
+			continue;
+		}
+		nulls |= from[i].bytes >= map_bytes ? *from[i].data : 1;
+		at[row_count] = from[i].data + map_bytes;
+		end[row_count] = from[i].data + from[i].bytes;
+		rows[row_count++] = to[i];
+	}
+	if (nulls != 0)
+		return false;
+	for (uint32_t k = 0; k < count; k++) {
+		struct weir_col *c = &cols[k];
+		if (c->phys != WEIR_PHYS_STR) {
+			uint32_t bytes = (uint32_t)weir_phys_bytes(c->phys);
+			for (uint32_t i = 0; i < row_count; i++) {
+				if (WEIR_UNLIKELY((size_t)(end[i] - at[i]) < bytes))
+					return false;
+				memcpy((uint8_t *)c->data + (size_t)rows[i] * bytes, at[i], bytes);
+				at[i] += bytes;
+			}
+			continue;
+		}
+		for (uint32_t i = 0; i < row_count; i++) {
+			const uint8_t *p = at[i];
+			uint32_t n = WEIR_LIKELY(p < end[i]) ? *p++ : WEIR_ROW_LENGTH_LONG;
+			if (WEIR_UNLIKELY(n == WEIR_ROW_LENGTH_LONG || (size_t)(end[i] - p) < n))
+				return false;
+			c->str[rows[i]] = (struct weir_str){p, n, 0};
+			at[i] = p + n;
+		}
+	}
+	return true;
+}
+
 /* Strings of rows [0, count) into memory of the rows. */
 static void own_texts(struct weir_rows *r, struct weir_col *c, uint32_t count)
 {
@@ -727,8 +785,10 @@ void weir_beside_write(struct weir_join *jn, struct weir_rows *r)
 	for (uint32_t w = 0; w < WEIR_NULL_WORDS; w++)
 		for (uint64_t bits = be->with_nulls[w]; bits != 0; bits &= bits - 1)
 			write_nulls(be, stream, stream_count, w * 64 + (uint32_t)__builtin_ctzll(bits));
-	weir_row_unpack_many(jn->packed[be->table], be->rows, r->count, table, jn->def->sides[be->table].col_count,
-			     jn->has_stage_branch ? &r->scratch : NULL);
+	uint32_t table_count = jn->def->sides[be->table].col_count;
+	if (jn->has_stage_branch || !unpack_plain(jn->packed[be->table], be->rows, r->count, table, table_count))
+		weir_row_unpack_many(jn->packed[be->table], be->rows, r->count, table, table_count,
+				     jn->has_stage_branch ? &r->scratch : NULL);
 	for (uint32_t n = 0; n < r->count && be->pins; n++) {
 		struct weir_entry *e = r->entry[n];
 		if (e)
@@ -741,53 +801,69 @@ void weir_beside_write(struct weir_join *jn, struct weir_rows *r)
 
 /* ---- rows that need not wait ---- */
 
+static WEIR_NOINLINE struct weir_entry *find_slowly(const struct weir_join *jn, const struct weir_keyed *keyed,
+						    uint32_t row)
+{
+	uint64_t *free_place;
+	const uint64_t *at = weir_index_find(&jn->beside->tables[keyed->slot[row]].ix, jn->def, keyed->hash[row],
+					     keyed->key[row], keyed->key_bytes[row], &free_place);
+	return at != NULL ? weir_index_entry(*at) : NULL;
+}
+
+static bool is_null_key(const struct weir_join *jn, const struct weir_fragment_branch *fb, uint32_t row)
+{
+	for (uint32_t k = 0; k < jn->ps->key_count; k++)
+		if (weir_col_is_null(fb->out[k], row))
+			return true;
+	return false;
+}
+
 /* Rows of the table beside rows[0..count) into row, NULL where there is none: what a row leads to is asked for step by
- * step, STEP rows ahead of each other. null_keys: some key may be NULL, and equals nothing then. Cost: about 60
+ * step, STEP rows ahead of each other. null_keys: some key may be NULL, and equals nothing then. Cost: about 80
  * instructions a row. */
 static void find_all(const struct weir_join *jn, const struct weir_fragment_branch *fb, const uint16_t *rows,
 		     uint32_t count, bool null_keys, struct weir_packed *row)
 {
 	enum { STEP = 32, STEPS = 4 };
-	const struct weir_beside *be = jn->beside;
+	const struct beside_table *tables = jn->beside->tables;
 	const struct weir_keyed *keyed = &fb->keyed;
-	const struct weir_state_def *def = jn->def;
-	struct weir_slot *const *slots = jn->w->slots[jn->stage];
+	uint32_t text_at = jn->def->head_bytes, key_at = weir_def_key_at(jn->def);
 	struct weir_entry *found[WEIR_BATCH_ROWS];
 	for (uint32_t from = 0; from < count + (STEPS - 1) * STEP; from += STEP) {
-		for (uint32_t i = from; i < from + STEP && i < count; i++)
-			weir_index_prefetch(be->ix[keyed->slot[rows[i]]], keyed->hash[rows[i]], false);
-		for (uint32_t i = from - STEP; (int32_t)i >= 0 && i < from && i < count; i++) {
-			found[i] = weir_index_guess(be->ix[keyed->slot[rows[i]]], keyed->hash[rows[i]]);
+		uint32_t end = from + STEP < count ? from + STEP : count;
+		for (uint32_t i = from; i < end; i++)
+			weir_index_prefetch(&tables[keyed->slot[rows[i]]].ix, keyed->hash[rows[i]], false);
+		end = from < count ? from : count;
+		for (uint32_t i = from >= STEP ? from - STEP : end; i < end; i++) {
+			found[i] = weir_index_guess(&tables[keyed->slot[rows[i]]].ix, keyed->hash[rows[i]]);
 			__builtin_prefetch(found[i], 0, 3);
-			__builtin_prefetch((const uint8_t *)found[i] + weir_def_key_at(def) + 8, 0, 3);
+			__builtin_prefetch((const uint8_t *)found[i] + key_at + 8, 0, 3);
 		}
-		for (uint32_t i = from - 2 * STEP; (int32_t)i >= 0 && i < from - STEP && i < count; i++) {
-			uint32_t r = rows[i], slot = keyed->slot[r];
+		end = from >= STEP ? (from - STEP < count ? from - STEP : count) : 0;
+		for (uint32_t i = from >= 2 * STEP ? from - 2 * STEP : end; i < end; i++) {
+			uint32_t r = rows[i], key_bytes = keyed->key_bytes[r];
 			struct weir_entry *e = found[i];
 			if (e == NULL)
 				continue;
-			if (WEIR_UNLIKELY(!weir_entry_is(def, e, keyed->hash[r], keyed->key[r], keyed->key_bytes[r]))) {
-				uint64_t *free_place;
-				const uint64_t *at = weir_index_find(be->ix[slot], def, keyed->hash[r], keyed->key[r],
-								     keyed->key_bytes[r], &free_place);
-				e = found[i] = at != NULL ? weir_index_entry(*at) : NULL;
-			}
-			if (WEIR_UNLIKELY(null_keys)) {
-				for (uint32_t k = 0; k < jn->ps->key_count; k++)
-					e = weir_col_is_null(fb->out[k], r) ? NULL : e;
-				found[i] = e;
-			}
-			if (e != NULL)
-				__builtin_prefetch(
-					&slots[slot]->pages.page[weir_table_text(def, e)->ref >> WEIR_REF_SHIFT], 0, 3);
+			if (WEIR_UNLIKELY(e->hash != weir_hash_index(keyed->hash[r]) || e->key_bytes != key_bytes ||
+					  !weir_key_equal((const uint8_t *)e + key_at, keyed->key[r], key_bytes)))
+				e = found[i] = find_slowly(jn, keyed, r);
+			if (WEIR_UNLIKELY(null_keys && is_null_key(jn, fb, r)))
+				e = found[i] = NULL;
+			if (e == NULL)
+				continue;
+			const struct weir_text *text = (const struct weir_text *)((uintptr_t)e + text_at);
+			__builtin_prefetch(&tables[keyed->slot[r]].page[text->ref >> WEIR_REF_SHIFT], 0, 3);
 		}
-		for (uint32_t i = from - 3 * STEP; (int32_t)i >= 0 && i < from - 2 * STEP && i < count; i++) {
+		end = from >= 2 * STEP ? (from - 2 * STEP < count ? from - 2 * STEP : count) : 0;
+		for (uint32_t i = from >= 3 * STEP ? from - 3 * STEP : end; i < end; i++) {
 			row[i] = (struct weir_packed){0};
 			if (found[i] == NULL)
 				continue;
-			const struct weir_text *text = weir_table_text(def, found[i]);
-			row[i] = (struct weir_packed){weir_text_data(&slots[keyed->slot[rows[i]]]->pages, text),
-						      text->bytes};
+			struct weir_text text = *(const struct weir_text *)((uintptr_t)found[i] + text_at);
+			const uint8_t *blob = tables[keyed->slot[rows[i]]].page[text.ref >> WEIR_REF_SHIFT].base +
+					      (text.ref & ((1u << WEIR_REF_SHIFT) - 1)) * 8;
+			row[i] = (struct weir_packed){blob + sizeof(struct weir_entry), text.bytes};
 			__builtin_prefetch(row[i].data, 0, 3);
 			__builtin_prefetch(row[i].data + row[i].bytes - 1, 0, 3);
 		}
@@ -871,7 +947,9 @@ static void pass_rows(struct weir_join *jn, struct weir_bundle *b, const struct 
 	jn->w->st->now->applied += sel.count;
 	jn->w->st->now->filtered += count - sel.count;
 	weir_rows_reset(&jn->own);
-	weir_row_unpack_many(row, sel.row, sel.count, jn->own.cols + table_at, def->sides[be->table].col_count, NULL);
+	if (!unpack_plain(row, sel.row, sel.count, jn->own.cols + table_at, def->sides[be->table].col_count))
+		weir_row_unpack_many(row, sel.row, sel.count, jn->own.cols + table_at, def->sides[be->table].col_count,
+				     NULL);
 	if (jn->residual)
 		unmatch_failed(jn, &sel, jn->own.cols + table_at);
 	put_results(jn, b, fb, &sel, key, lane);
