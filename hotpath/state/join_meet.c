@@ -8,8 +8,9 @@
  * closer look are taken out of the index again, with those behind them. */
 #include "hotpath/state/join_state.h"
 
-#define BLOCK 16
-_Static_assert(WEIR_JOIN_AHEAD >= BLOCK, "as far as is looked ahead");
+#define BLOCK 32
+#define AHEAD 48
+_Static_assert(WEIR_JOIN_AHEAD >= AHEAD, "as far as is looked ahead");
 
 /* Who may match a row of the block. */
 struct candidate {
@@ -39,28 +40,25 @@ WEIR_INLINE void ask_record(const struct weir_pages *pg, uint64_t place)
 	__builtin_prefetch(p + WEIR_CACHE_LINE, 0, 3);
 }
 
-/* A row whose line is full: the search goes on. False: it asks for a closer look. */
+/* A row whose line is full, the only place of which that fits, if any, is *other: the search goes on. False: it asks
+ * for a closer look. */
 static WEIR_NOINLINE bool enter_beyond(const struct weir_join_index *ix, const struct weir_join_turn *t, uint64_t *line,
 				       uint64_t **free_place, uint64_t *other)
 {
-	*other = 0;
 	for (;;) {
+		line = weir_join_index_next(ix, line, t->hash);
 		struct weir_join_look lk = weir_join_line_look(line, t->row);
-		if (lk.own != 0)
-			return false;
-		for (uint32_t fits = lk.others; fits != 0; fits &= fits - 1) {
-			uint64_t v = line[__builtin_ctz(fits)];
-			if (!weir_join_place_lives(ix, v))
-				continue;
-			if (*other != 0)
+		if (WEIR_UNLIKELY((lk.own | lk.others) != 0)) {
+			if (lk.own != 0 || *other != 0 || (lk.others & (lk.others - 1)) != 0)
 				return false;
-			*other = v;
+			uint64_t v = line[__builtin_ctz(lk.others)];
+			if (weir_join_place_lives(ix, v))
+				*other = v;
 		}
-		if (lk.empty != 0) {
+		if (WEIR_LIKELY(lk.empty != 0)) {
 			*free_place = line + __builtin_ctz(lk.empty);
 			return (*other >> 32 & WEIR_JOIN_LIST) == 0;
 		}
-		line = weir_join_index_next(ix, line, t->hash);
 	}
 }
 
@@ -70,7 +68,7 @@ static inline void enter(struct weir_slot *sl, struct weir_join_index *ix, struc
 	uint32_t found = 0, i;
 	for (i = 0; i < bk->count; i++) {
 		const struct weir_join_turn *t = &bk->t[i];
-		ask_line(ix, &t[WEIR_JOIN_AHEAD - BLOCK]);
+		ask_line(ix, &t[AHEAD]);
 		uint64_t *line = weir_join_index_line(ix, t->hash);
 		struct weir_join_look lk = weir_join_line_look(line, t->row);
 		uint64_t other = line[__builtin_ctz(lk.others | 1u << (WEIR_JOIN_LINE - 1))];
@@ -80,7 +78,8 @@ static inline void enter(struct weir_slot *sl, struct weir_join_index *ix, struc
 			      (may && (other >> 32 & WEIR_JOIN_LIST) != 0);
 		if (WEIR_UNLIKELY(t->row < WEIR_JOIN_NO_ROWS || t->time < oldest))
 			break;
-		if (WEIR_UNLIKELY(lk.empty == 0)) {
+		if (WEIR_UNLIKELY(lk.empty == 0) && !closer) {
+			other = may ? other : 0;
 			closer = !enter_beyond(ix, t, line, &free_place, &other);
 			may = other != 0;
 		}
@@ -166,11 +165,12 @@ bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt)
 	}
 	if (ix == NULL || ix->uncoded != 0)
 		return mt->next < mt->end;
-	for (uint32_t i = 0; i < WEIR_JOIN_AHEAD - BLOCK && mt->asked == NULL; i++)
+	for (uint32_t i = 0; i < AHEAD && mt->asked == NULL; i++)
 		ask_line(ix, &mt->next[i]);
 	mt->asked = mt->next;
 	while (mt->next < mt->end && mt->count < mt->room) {
-		struct block bk = {.t = mt->next};
+		struct block bk; /* clearing it would cost more than a row */
+		bk.t = mt->next;
 		if (ix->used >= ix->limit)
 			weir_join_index_sweep(sl);
 		bk.count = least(least(BLOCK, mt->room - mt->count), ix->limit - ix->used);
