@@ -2,13 +2,17 @@
  * each record, lz4), and through the log (io/kafka/log.h) under at_least_once and exactly_once, each in a process of
  * its own, in turns. Then the ratios.
  *
- *   kafka_results BROKERS TOPIC [RECORDS [BYTES [ROUNDS]]]     1,000,000 records with values of 100 bytes, 3 rounds
+ *   kafka_results BROKERS TOPIC [RECORDS [BYTES [ROUNDS [LIKE]]]]     1,000,000 records with values of 100 bytes, 3
+ * rounds
  *
- * Keys are 12 bytes. The log commits every 100,000 records, with a marker in a changelog, whose topic it makes
+ * LIKE is a topic: then librdkafka alone writes records that are those of LIKE, up to 1,024 of each partition over and
+ * over: their keys, values, timestamps and partitions, of which TOPIC has as many; and nothing else is measured. Else
+ * keys are 12 bytes. The log commits every 100,000 records, with a marker in a changelog, whose topic it makes
  * (kafka-results-s-changelog). CPU seconds are the whole process's, librdkafka's threads included. */
 #include <librdkafka/rdkafka.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,13 +22,27 @@
 #include "io/kafka/log.h"
 
 enum { PARTS = 4, POLL_EVERY = 1000, EPOCH_RECORDS = 100000, KEY_BYTES = 12, VALUE_BYTES_MAX = 65536 };
+enum { LIKE_RECORDS = 1024, LIKE_PARTS = 64, LIKE_BYTES = 64 << 20 };
 
 struct outcome {
 	double seconds, cpu_seconds;
 	bool failed;
 };
+/* Records of another topic. A process of its own reads them, which is not measured. */
+struct like {
+	uint32_t parts;
+	uint32_t count[LIKE_PARTS];
+	struct {
+		int64_t timestamp;
+		uint32_t at, key_bytes, value_bytes; /* at: of the key; the value is behind it */
+	} record[LIKE_PARTS][LIKE_RECORDS];
+	uint32_t used;
+	char bytes[LIKE_BYTES];
+};
 struct job {
 	const char *brokers, *topic;
+	struct like *like; /* NULL: made up */
+	const char *like_topic;
 	long records;
 	size_t bytes;
 	enum weir_guarantee guarantee;
@@ -77,10 +95,84 @@ static bool set(rd_kafka_conf_t *conf, const char *name, const char *value)
 	return false;
 }
 
+static bool like_full(const struct like *lk, int32_t p)
+{
+	return lk->count[p] == LIKE_RECORDS || lk->used + 2u * VALUE_BYTES_MAX > LIKE_BYTES;
+}
+
+static void like_add(struct like *lk, const rd_kafka_message_t *m)
+{
+	rd_kafka_timestamp_type_t type;
+	if (like_full(lk, m->partition) || m->key_len + m->len > VALUE_BYTES_MAX)
+		return;
+	uint32_t n = lk->count[m->partition]++;
+	lk->record[m->partition][n].timestamp = rd_kafka_message_timestamp(m, &type);
+	lk->record[m->partition][n].at = lk->used;
+	lk->record[m->partition][n].key_bytes = (uint32_t)m->key_len;
+	lk->record[m->partition][n].value_bytes = (uint32_t)m->len;
+	memcpy(lk->bytes + lk->used, m->key, m->key_len);
+	memcpy(lk->bytes + lk->used + m->key_len, m->payload, m->len);
+	lk->used += (uint32_t)(m->key_len + m->len);
+}
+
+static bool read_like(struct job *job, struct outcome *out)
+{
+	char why[256];
+	struct like *lk = job->like;
+	(void)out;
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	bool ok = set(conf, "bootstrap.servers", job->brokers) && set(conf, "group.id", "kafka_results") &&
+		  set(conf, "enable.partition.eof", "true") && set(conf, "enable.auto.commit", "false");
+	rd_kafka_t *rk = ok ? rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof why) : NULL;
+	rd_kafka_topic_t *rkt = rk != NULL ? rd_kafka_topic_new(rk, job->like_topic, NULL) : NULL;
+	const struct rd_kafka_metadata *md;
+	if (rkt == NULL || rd_kafka_metadata(rk, 0, rkt, &md, 10000) != 0)
+		return false;
+	lk->parts = md->topic_cnt == 1 ? (uint32_t)md->topics[0].partition_cnt : 0;
+	rd_kafka_metadata_destroy(md);
+	if (lk->parts == 0 || lk->parts > LIKE_PARTS)
+		return false;
+	uint64_t records = 0;
+	for (int32_t p = 0; p < (int32_t)lk->parts && ok; p++) {
+		ok = rd_kafka_consume_start(rkt, p, RD_KAFKA_OFFSET_BEGINNING) == 0;
+		for (bool more = ok; more && !like_full(lk, p);) {
+			rd_kafka_message_t *m = rd_kafka_consume(rkt, p, 10000);
+			more = m != NULL && m->err == 0;
+			ok = m != NULL && (m->err == 0 || m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF);
+			if (more)
+				like_add(lk, m);
+			if (m != NULL)
+				rd_kafka_message_destroy(m);
+		}
+		records += lk->count[p];
+		(void)rd_kafka_consume_stop(rkt, p);
+	}
+	rd_kafka_topic_destroy(rkt);
+	rd_kafka_destroy(rk);
+	return ok && records > 0;
+}
+
+/* What record i is: partition by partition in turn, as results of many keys come. */
+static int32_t shape(const struct job *job, long i, rd_kafka_vu_t *key, rd_kafka_vu_t *value, int64_t *timestamp)
+{
+	struct like *lk = job->like;
+	uint32_t p = (uint32_t)((unsigned long)i % lk->parts);
+	while (lk->count[p] == 0)
+		p = (p + 1) % lk->parts;
+	uint32_t n = (uint32_t)((unsigned long)i / lk->parts % lk->count[p]);
+	char *at = lk->bytes + lk->record[p][n].at;
+	key->u.mem.ptr = at;
+	key->u.mem.size = lk->record[p][n].key_bytes;
+	value->u.mem.ptr = at + lk->record[p][n].key_bytes;
+	value->u.mem.size = lk->record[p][n].value_bytes;
+	*timestamp = lk->record[p][n].timestamp;
+	return (int32_t)p;
+}
+
 static bool put_bare(rd_kafka_t *rk, rd_kafka_topic_t *rkt, struct job *job, long i)
 {
 	char key[KEY_BYTES];
-	key_of(i, key);
+	enum { PARTITION = 1, TIMESTAMP = 3, KEY, VALUE };
 	rd_kafka_vu_t vus[] = {
 		{.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = rkt},
 		{.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = (int32_t)(i % PARTS)},
@@ -89,6 +181,10 @@ static bool put_bare(rd_kafka_t *rk, rd_kafka_topic_t *rkt, struct job *job, lon
 		{.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {key, KEY_BYTES}},
 		{.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {job->value, job->bytes}},
 	};
+	if (job->like != NULL)
+		vus[PARTITION].u.i32 = shape(job, i, &vus[KEY], &vus[VALUE], &vus[TIMESTAMP].u.i64);
+	else
+		key_of(i, key);
 	for (;;) {
 		rd_kafka_error_t *e = rd_kafka_produceva(rk, vus, sizeof vus / sizeof vus[0]);
 		if (e == NULL)
@@ -225,7 +321,7 @@ int main(int argc, char **argv)
 {
 	static struct job job;
 	if (argc < 3) {
-		fprintf(stderr, "usage: kafka_results BROKERS TOPIC [RECORDS [BYTES [ROUNDS]]]\n");
+		fprintf(stderr, "usage: kafka_results BROKERS TOPIC [RECORDS [BYTES [ROUNDS [LIKE]]]]\n");
 		return 2;
 	}
 	job.brokers = argv[1];
@@ -245,10 +341,20 @@ int main(int argc, char **argv)
 		    {"exactly_once", run_log, WEIR_EXACTLY_ONCE}};
 	enum { WAYS = sizeof ways / sizeof ways[0] };
 	struct outcome best[WAYS] = {0};
-	if (run(&job, prepare).failed)
+	int count = WAYS;
+	if (argc > 6) {
+		job.like_topic = argv[6];
+		job.like = mmap(NULL, sizeof *job.like, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		count = 1;
+		if (job.like == MAP_FAILED || run(&job, read_like).failed) {
+			fprintf(stderr, "kafka_results: topic %s cannot be read\n", job.like_topic);
+			return 1;
+		}
+	} else if (run(&job, prepare).failed) {
 		return 1;
+	}
 	for (int r = 0; r < rounds; r++)
-		for (int w = 0; w < WAYS; w++) {
+		for (int w = 0; w < count; w++) {
 			job.guarantee = ways[w].guarantee;
 			struct outcome o = run(&job, ways[w].fn);
 			if (o.failed) {
@@ -263,7 +369,7 @@ int main(int argc, char **argv)
 			best[w].seconds = o.seconds < best[w].seconds ? o.seconds : best[w].seconds;
 			best[w].cpu_seconds = o.cpu_seconds < best[w].cpu_seconds ? o.cpu_seconds : best[w].cpu_seconds;
 		}
-	for (int w = 1; w < WAYS && rounds > 0; w++)
+	for (int w = 1; w < count && rounds > 0; w++)
 		printf("best: %s: records/s %.2f of bare, CPU %.2f of bare\n", ways[w].name,
 		       best[0].seconds / best[w].seconds, best[w].cpu_seconds / best[0].cpu_seconds);
 	return 0;
