@@ -417,8 +417,10 @@ static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close
 	fd->dirty_out += pt->dirty;
 	fd->point_records = 0;
 	fd->point_bytes = 0;
-	/* What is told on must not be older than a commit, nor than a time that does not come from the records. */
-	bool quiet = fd->may_be_quiet && !barrier && !last && !close_all && !fd->in_doubt && !fd->asked &&
+	/* What is told on must not be older than a commit, nor than a time that does not come from the records; and
+	 * what was in doubt leaves while it is. */
+	bool settled = is_settled(fd);
+	bool quiet = fd->may_be_quiet && !barrier && !last && !close_all && !settled && !fd->asked &&
 		     fd->advance_ms == 0 && advance == WEIR_TIME_UNSET && fd->quiet < FEED_QUIET_MAX && !emit_due(fd);
 	fd->emit_us = fd->cf.now_us();
 	fd->quiet = quiet ? fd->quiet + 1 : 0;
@@ -435,7 +437,7 @@ static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close
 					  .epoch = pt->epoch,
 					  .last = last,
 					  .close_all = close_all,
-					  .settled = is_settled(fd),
+					  .settled = settled,
 					  .quiet = quiet,
 					  .advance_by = fd->advance_ms,
 					  .advance_to = advance};

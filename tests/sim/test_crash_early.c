@@ -403,11 +403,14 @@ static bool run(const struct sim *sm, const char *in, const char *out, struct ma
 	snprintf(text, sizeof text, "%u", (unsigned)(1 + rng_next(seed) % 120));
 	check(weir_conf_set(cf, "order.point.records", text, &dg), dg);
 	check(weir_conf_set(cf, "commit.interval.records", "900", &dg), dg);
+	check(weir_conf_set(cf, "emit.interval.ms", "1h", &dg), dg);
 	check(weir_core_plan(&co, tp, cf, &dg), dg);
 	co.streams = weir_xcalloc(co.plan->scan_count + 1, sizeof *co.streams);
 	bool live;
 	for (uint32_t i = 0; i < co.plan->scan_count; i++)
 		check(weir_source_open(&co.streams[i], &co, i, &live, &dg), dg);
+	/* Live, changes wait for their time or a commit, and the clock stands still: only for the end. */
+	co.live = rng_next(seed) % 2 != 0;
 	check(weir_core_build(&co, open_log, map, sim_now, &dg), dg);
 	bool done = co.consumed;
 	weir_reader_register();
