@@ -49,6 +49,7 @@ expect "an unknown table" 78 'edited.sql:3:' "$weir" run "$scratch/edited.sql" "
 edit 's/;$//; $s/$/ WHERE/'
 expect "a statement cut off" 78 'edited.sql:' "$weir" run "$scratch/edited.sql" "${defines[@]}"
 expect "a file that is not there" 78 'nothing.sql: No such file' "$weir" run nothing.sql
+expect "a folder is no file" 78 'cannot read \.: Is a directory' "$weir" run .
 expect "a topic that is not there" 78 'order.placed' "$weir" run "$select" --define "in=$scratch"
 expect "an unknown property" 78 "did you mean .?workers" "$weir" run "$select" -X wrkers=2 "${defines[@]}"
 expect "a property out of its range" 78 'workers' "$weir" run "$select" -X workers=0 "${defines[@]}"

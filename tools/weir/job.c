@@ -296,9 +296,9 @@ int weir_job_load(struct weir_job *jb)
 		return code;
 	if (jb->file == NULL)
 		return weir_usage_error(jb->vb, "which file? weir %s FILE.sql", jb->vb->name);
-	enum weir_err err = weir_conf_set_from(jb->cf, "application.id", stem(jb), WEIR_ORIGIN_DEFAULT, jb->file, &dg);
+	enum weir_err err = weir_file_read(&jb->mem, jb->file, &jb->sql, &jb->sql_bytes, &dg);
 	if (err == WEIR_OK)
-		err = weir_file_read(&jb->mem, jb->file, &jb->sql, &jb->sql_bytes, &dg);
+		err = weir_conf_set_from(jb->cf, "application.id", stem(jb), WEIR_ORIGIN_DEFAULT, jb->file, &dg);
 	if (err == WEIR_OK && jb->define_default != NULL)
 		default_defines(jb);
 	return err == WEIR_OK ? -1 : weir_fail(dg);
