@@ -52,6 +52,7 @@ enum weir_err sql_compile_distinct(struct weir_sql *sq, const struct sql_query *
 	struct sql_query all = *q;
 	struct sql_rel in;
 	all.distinct = false;
+	all.is_set = true;
 	enum weir_err err = sql_compile_query(sq, &all, false, &in);
 	return err == WEIR_OK ? sql_group_all(sq, &in, q->at, changes, out) : err;
 }

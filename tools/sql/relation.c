@@ -467,8 +467,18 @@ static enum weir_err compile_union(struct weir_sql *sq, const struct sql_query *
 	struct weir_node **nodes = weir_mem_take(sq->m, q->arm_count * sizeof(struct weir_node *));
 	struct weir_type *types = NULL;
 	enum weir_err err = WEIR_OK;
+	bool tables = false;
 	for (uint32_t i = 0; i < q->arm_count; i++) {
 		err = sql_compile_query(sq, q->arms[i], changes, &rels[i]);
+		if (err != WEIR_OK)
+			return err;
+		tables = tables || rels[i].node->is_table;
+	}
+	/* Rows of a stream beside those of a table: in a set each counts once. */
+	for (uint32_t i = 0; i < q->arm_count && tables && q->is_set && err == WEIR_OK; i++)
+		if (!rels[i].node->is_table)
+			err = sql_group_all(sq, &rels[i], q->arms[i]->at, false, &rels[i]);
+	for (uint32_t i = 0; i < q->arm_count; i++) {
 		if (err != WEIR_OK)
 			return err;
 		if (rels[i].node->is_table != rels[0].node->is_table)

@@ -69,6 +69,7 @@ struct sql_query {
 	uint32_t group_count;
 	bool has_group;
 	bool distinct; /* SELECT DISTINCT, or of arms UNION without ALL: rows that are equal are one */
+	bool is_set;   /* arms: equal rows will be one in the end, how many there are of them does not matter */
 	struct weir_ast *having;
 	struct sql_named_window *windows;
 	uint32_t window_count;

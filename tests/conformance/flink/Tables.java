@@ -90,8 +90,8 @@ final class Tables {
 			String from = "%1$s a FULL JOIN %2$s b ON a.id = b.id " + last + " %3$s c ON COALESCE(a.id, b.id) = c.id";
 			switch (rnd.nextInt(4)) {
 			case 0 -> q.flink = "SELECT k AS c0, COUNT(*) AS c1, SUM(v) AS c2, MAX(w) AS c3\n  FROM (SELECT COALESCE(a.s, b.s, c.s) AS k, a.v AS v, c.v AS w FROM " + from + ") GROUP BY k";
-			case 1 -> q.flink = "SELECT k AS c0, x AS c1, y AS c2, c.s AS c3\n  FROM (SELECT COALESCE(a.id, b.id) AS k, a.v AS x, b.h AS y FROM %1$s a FULL JOIN %2$s b ON a.id = b.id) ab LEFT JOIN %3$s c ON "
-				+ pick(rnd, List.of("k = c.id", "y = c.id", "x > 0 AND k = c.id"));
+			case 1 -> q.flink = "SELECT k AS c0, av AS c1, bh AS c2, c.s AS c3\n  FROM (SELECT COALESCE(a.id, b.id) AS k, a.v AS av, b.h AS bh FROM %1$s a FULL JOIN %2$s b ON a.id = b.id) ab LEFT JOIN %3$s c ON "
+				+ pick(rnd, List.of("k = c.id", "bh = c.id", "av > 0 AND k = c.id"));
 			default -> q.flink = "SELECT " + (all ? all3 : "COALESCE(a.id, b.id)") + " AS c0, a.v AS c1, b.v AS c2, c.s AS c3\n  FROM " + from
 				+ (rnd.nextInt(3) == 0 ? "\n  WHERE " + pick(rnd, List.of("a.v IS NULL OR a.v > -3", "b.id IS NULL OR b.v > -3", "c.s IS DISTINCT FROM 'b'")) : "");
 			}
