@@ -861,6 +861,11 @@ static enum weir_err run_assignment(struct weir_engine *en, bool *again, struct 
 		}
 	}
 	cancel_aside(en);
+	if (err == WEIR_E_STOPPED && !began) { /* while it waited or restored: nothing was read since the last commit */
+		weir_diag_destroy(*dg);
+		*dg = NULL;
+		return WEIR_OK;
+	}
 	/* The group went on while state was restored: what could not be looked up belongs to somebody else by now. */
 	bool overtaken = err == WEIR_E_UNAVAILABLE && state != WEIR_GROUP_ASSIGNED && state != WEIR_GROUP_RUNNING;
 	if ((err == WEIR_E_FENCED || overtaken) && !stopping) {

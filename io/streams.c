@@ -211,6 +211,31 @@ static struct weir_kafka_input_spec input_spec(const struct weir_core *co, const
 					      .stop = stop};
 }
 
+static const char *first_topic(const struct weir_kafka_scan *sc)
+{
+	return sc->topic_pattern ? sc->topic_pattern : sc->topics[0];
+}
+
+/* Why the group must give partitions out as range does; NULL: it need not. A slot's partition of the changelog holds
+ * partition i of whatever is read, so that one member must have partition i of all of it. */
+static const char *range_only(const struct weir_core *co, const struct weir_kafka_scan *scans, uint32_t count,
+			      struct weir_mem *m)
+{
+	const struct weir_plan *pl = co->plan;
+	for (uint32_t s = 0; s < pl->stage_count; s++)
+		if (weir_plan_stage_alone(&pl->stages[s]))
+			return weir_mem_printf(m,
+					       "state %s needs all partitions of what it reads in one process "
+					       "(exchange = local), so that none of them can move alone",
+					       pl->stages[s].name);
+	if (pl->stage_count == 0 || count < 2)
+		return NULL;
+	return weir_mem_printf(m,
+			       "table %s (topic %s) and table %s (topic %s) are read together, and it does not give "
+			       "partition i of both topics to one member",
+			       scans[0].table, first_topic(&scans[0]), scans[1].table, first_topic(&scans[1]));
+}
+
 /* What reads those of count scans that lie on brokers. A member of the group, where all of them lie at home. */
 static enum weir_err open_input(struct weir_core *co, struct weir_kafka_input **out, const char *brokers,
 				const struct weir_kafka_scan *scans, const uint32_t *scan, uint32_t count,
@@ -227,8 +252,11 @@ static enum weir_err open_input(struct weir_core *co, struct weir_kafka_input **
 	spec.member = co->home_kafka && !weir_core_is_apart(co);
 	spec.scans = here;
 	spec.scan_count = n;
+	struct weir_mem m = {0};
+	spec.range_only = range_only(co, here, n, &m);
 	struct weir_kafka_log lg = {say, co};
 	enum weir_err err = weir_kafka_input_open(out, weir_core_conf_of(co, brokers), &spec, &lg, dg);
+	weir_mem_fini(&m);
 	for (uint32_t i = 0; i < count; i++)
 		if (strcmp(weir_table_brokers(co, co->plan->scans[scan[i]].table), brokers) == 0)
 			co->scan_input[scan[i]] = *out;
@@ -275,6 +303,7 @@ static enum weir_err open_fence(struct weir_core *co, const _Atomic bool *stop, 
 	struct weir_kafka_scan scan = {
 		.table = "changelog", .topics = &topic, .topic_count = 1, .headers_unused = true};
 	spec.member = spec.fence = true;
+	spec.range_only = "what is read lies on other brokers than the results, and follows the group as a whole";
 	spec.scans = &scan;
 	spec.scan_count = 1;
 	if (err == WEIR_OK)

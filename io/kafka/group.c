@@ -31,7 +31,7 @@ static bool stopped(const struct weir_kafka_input *in)
 
 static bool part_is_held(const struct weir_kafka_input *in, const struct weir_kafka_part *pt)
 {
-	return in->paused || in->held || pt->done || pt->ahead;
+	return in->paused || in->held || pt->done || pt->ahead || pt->later;
 }
 
 static rd_kafka_topic_partition_t *list_add(const struct weir_kafka_input *in, rd_kafka_topic_partition_list_t *list,
@@ -57,12 +57,22 @@ static void own(struct weir_kafka_input *in, const rd_kafka_topic_partition_t *t
 		if (tp->partition >= 0 && (uint32_t)tp->partition < in->topics[t].part_count)
 			in->parts[in->topics[t].part_base + (uint32_t)tp->partition].owned = true;
 		else
+			weir_kafka_group_stranger(in, tp);
+		return;
+	}
+	weir_kafka_group_stranger(in, tp);
+}
+
+void weir_kafka_group_stranger(struct weir_kafka_input *in, const rd_kafka_topic_partition_t *tp)
+{
+	for (uint32_t t = 0; t < in->topic_count; t++)
+		if (strcmp(in->topics[t].name, tp->topic) == 0) {
 			(void)weir_diag_set(&in->broken, WEIR_E_CONF,
 					    "topic %s had %u partitions when reading began and has more now: start "
 					    "again",
 					    tp->topic, in->topics[t].part_count);
-		return;
-	}
+			return;
+		}
 	/* Another member of the group subscribes to other topics: range hands out only what a member asked for. */
 	weir_kafka_client_say(in->kc, 4, "group %s gave a partition of topic %s, which is not read here", in->group,
 			      tp->topic);
@@ -131,7 +141,9 @@ void weir_kafka_group_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_k
 				   void *opaque)
 {
 	struct weir_kafka_input *in = weir_kafka_client_user(opaque);
-	if (in->closing) {
+	if (in->cooperative) {
+		weir_kafka_coop_on_rebalance(in, err, parts);
+	} else if (in->closing) {
 		(void)rd_kafka_assign(rk, NULL);
 	} else if (err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
 		on_assign(in, parts);
@@ -180,10 +192,11 @@ enum weir_err weir_kafka_input_join(struct weir_kafka_input *in, struct weir_dia
 	rd_kafka_resp_err_t code = rd_kafka_subscribe(in->rk, list);
 	rd_kafka_topic_partition_list_destroy(list);
 	in->state = WEIR_GROUP_JOINING;
+	in->subscribed = true;
 	return code == 0 ? WEIR_OK : weir_kafka_fail(dg, code, NULL, "joining group %s", in->group);
 }
 
-static int64_t start_of(const struct weir_kafka_input *in, const struct weir_kafka_part *pt)
+int64_t weir_kafka_group_start_of(const struct weir_kafka_input *in, const struct weir_kafka_part *pt)
 {
 	if (pt->seek >= 0)
 		return pt->seek;
@@ -208,7 +221,7 @@ static enum weir_err check_given(struct weir_kafka_input *in, struct weir_diag *
 	enum weir_err err = WEIR_OK;
 	for (uint32_t p = 0; err == WEIR_OK && p < in->part_count; p++) {
 		const struct weir_kafka_part *pt = &in->parts[p];
-		if (!pt->owned || pt->later || !pt->first_given || start_of(in, pt) != pt->first)
+		if (!pt->owned || pt->later || !pt->first_given || weir_kafka_group_start_of(in, pt) != pt->first)
 			continue;
 		if (!in->fresh)
 			err = weir_kafka_start_refresh(in, false, dg);
@@ -226,12 +239,14 @@ enum weir_err weir_kafka_input_begin(struct weir_kafka_input *in, struct weir_di
 		err = check_given(in, dg);
 	if (err != WEIR_OK)
 		return err;
+	if (in->cooperative)
+		return weir_kafka_coop_begin(in, dg);
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)in->part_count);
 	for (uint32_t p = 0; p < in->part_count; p++) {
 		struct weir_kafka_part *pt = &in->parts[p];
 		if (!pt->owned || pt->later)
 			continue;
-		pt->first = pt->next = start_of(in, pt);
+		pt->first = pt->next = weir_kafka_group_start_of(in, pt);
 		pt->done = pt->next >= pt->bound;
 		pt->told_hold = pt->at_end = false;
 		pt->assigned = !pt->done && !in->fence;
@@ -264,6 +279,8 @@ enum weir_err weir_kafka_input_take(struct weir_kafka_input *in, const bool *con
 
 enum weir_err weir_kafka_input_release(struct weir_kafka_input *in, struct weir_diag **dg)
 {
+	if (in->cooperative)
+		return weir_kafka_coop_release(in, dg);
 	disown(in);
 	enum weir_err err = assign(in, NULL, dg);
 	in->unanswered = false;
@@ -276,11 +293,12 @@ enum weir_err weir_kafka_input_release(struct weir_kafka_input *in, struct weir_
 enum weir_err weir_kafka_input_rejoin(struct weir_kafka_input *in, struct weir_diag **dg)
 {
 	bool unanswered = in->unanswered;
-	enum weir_err err = weir_kafka_input_release(in, dg);
+	enum weir_err err = in->cooperative ? weir_kafka_coop_leave(in, dg) : weir_kafka_input_release(in, dg);
 	if (err != WEIR_OK || !in->is_member)
 		return err;
 	/* A revocation that was heard is answered by now; else leaving brings one. */
-	in->leaving = !unanswered;
+	if (!in->cooperative)
+		in->leaving = !unanswered;
 	rd_kafka_resp_err_t code = rd_kafka_unsubscribe(in->rk);
 	if (code != 0)
 		return weir_kafka_fail(dg, code, NULL, "leaving group %s", in->group);
@@ -407,7 +425,10 @@ void weir_kafka_input_only(struct weir_kafka_input *in, const bool *const *now)
 {
 	for (uint32_t p = 0; p < in->part_count; p++) {
 		struct weir_kafka_part *pt = &in->parts[p];
-		pt->later = pt->owned && !now[pt->scan][p - in->streams[pt->scan].part_base];
+		bool later = pt->owned && !now[pt->scan][p - in->streams[pt->scan].part_base];
+		if (in->cooperative)
+			weir_kafka_coop_set_later(in, pt, later);
+		pt->later = later;
 	}
 	in->committed_known = false;
 }
@@ -440,6 +461,10 @@ enum weir_err weir_kafka_input_await_stable(struct weir_kafka_input *in, const _
 enum weir_err weir_kafka_input_again(struct weir_kafka_input *in, struct weir_diag **dg)
 {
 	WEIR_ASSERT(in->state == WEIR_GROUP_RUNNING);
+	if (in->cooperative) {
+		weir_kafka_coop_again(in);
+		return WEIR_OK;
+	}
 	rd_kafka_topic_partition_list_t *none = rd_kafka_topic_partition_list_new(1);
 	resume_held(in);
 	for (uint32_t p = 0; p < in->part_count; p++) {
@@ -515,6 +540,8 @@ enum weir_err weir_kafka_input_await_others(struct weir_kafka_input *in, bool *a
 		for (int i = 0;
 		     i < 10 && err == WEIR_OK && (state == WEIR_GROUP_RUNNING || state == WEIR_GROUP_ASSIGNED); i++)
 			err = weir_kafka_input_serve(in, 100, &state, &own);
+		if (in->state == WEIR_GROUP_ASSIGNED && in->cooperative && weir_kafka_coop_any_coming(in))
+			in->state = WEIR_GROUP_REVOKED;
 		*again = in->state == WEIR_GROUP_REVOKED || in->state == WEIR_GROUP_LOST;
 		if (*again) {
 			weir_diag_destroy(own);

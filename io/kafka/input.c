@@ -25,16 +25,50 @@ static bool conf_has(const struct weir_conf *cf, const char *wanted, const char 
 	return false;
 }
 
+/* Below BATCHES a call for several messages loses some where a cooperative rebalance pauses partitions that stay; from
+ * SETTLED on all that is known to be wrong with such rebalances is mended. */
+enum { BATCHES = 0x020100ff, SETTLED = 0x020a01ff };
+
+static const char cooperative_sticky[] = "cooperative-sticky";
+
+static enum weir_err check_strategy(const struct weir_conf *cf, const struct weir_kafka_input_spec *spec,
+				    struct weir_diag **dg)
+{
+	const char *value;
+	if (!conf_has(cf, "partition.assignment.strategy", &value) || strcmp(value, "range") == 0)
+		return WEIR_OK;
+	if (strcmp(value, cooperative_sticky) != 0)
+		return weir_diag_set(
+			dg, WEIR_E_CONF,
+			"partition.assignment.strategy = %s: weir's groups use range, which gives partition "
+			"i of every topic to one member, or cooperative-sticky, which moves single "
+			"partitions while the others go on",
+			value);
+	if (spec->member && spec->range_only != NULL)
+		return weir_diag_set(dg, WEIR_E_CONF,
+				     "partition.assignment.strategy = %s: %s. Say range, or leave it out", value,
+				     spec->range_only);
+	return WEIR_OK;
+}
+
+/* Checked before: what is not range is cooperative. */
+static bool wants_cooperative(const struct weir_conf *cf, const struct weir_kafka_input_spec *spec)
+{
+	const char *value;
+	if (!spec->member || spec->range_only != NULL)
+		return false;
+	if (conf_has(cf, "partition.assignment.strategy", &value))
+		return strcmp(value, cooperative_sticky) == 0;
+	return rd_kafka_version() >= SETTLED;
+}
+
 static enum weir_err check_conf(const struct weir_conf *cf, const struct weir_kafka_input_spec *spec,
 				struct weir_diag **dg)
 {
 	const char *value;
-	if (conf_has(cf, "partition.assignment.strategy", &value) && strcmp(value, "range") != 0)
-		return weir_diag_set(
-			dg, WEIR_E_CONF,
-			"partition.assignment.strategy = %s: weir's groups use range, which gives partition "
-			"i of every topic to one member",
-			value);
+	enum weir_err err = check_strategy(cf, spec, dg);
+	if (err != WEIR_OK)
+		return err;
 	if (conf_has(cf, "group.protocol", &value) && strcmp(value, "classic") != 0)
 		return weir_diag_set(dg, WEIR_E_CONF, "group.protocol = %s: weir's groups use classic", value);
 	for (uint32_t s = 1; s < spec->scan_count; s++)
@@ -54,16 +88,19 @@ static enum weir_err create_clients(struct weir_kafka_input *in, const struct we
 	/* A member with a name of its own may be away for a while before its partitions go to others. */
 	const struct weir_kafka_setting extra[] = {
 		{"session.timeout.ms", conf_has(cf, "group.instance.id", &value) ? "30000" : "10000"}, {NULL, NULL}};
-	const struct weir_kafka_setting forced[] = {{"group.id", spec->group}, {NULL, NULL}};
+	const struct weir_kafka_setting strategy = {"partition.assignment.strategy",
+						    in->cooperative ? cooperative_sticky : "range"};
+	const struct weir_kafka_setting forced[] = {{"group.id", spec->group}, strategy, {NULL, NULL}};
 	const struct weir_kafka_setting uncommitted[] = {
-		{"group.id", spec->group}, {"isolation.level", "read_uncommitted"}, {NULL, NULL}};
+		{"group.id", spec->group}, {"isolation.level", "read_uncommitted"}, strategy, {NULL, NULL}};
 	const struct weir_kafka_setting committed[] = {
 		{"group.id", spec->group}, {"isolation.level", "read_committed"}, {NULL, NULL}};
 	enum weir_err err =
 		weir_kafka_client_create_member(&in->kc, cf, extra, in->read_uncommitted ? uncommitted : forced,
 						weir_kafka_group_on_rebalance, in, lg, dg);
-	/* With read_uncommitted the library does not wait for offsets that are pending: another handle asks. */
-	if (err == WEIR_OK && in->read_uncommitted)
+	/* With read_uncommitted the library does not wait for offsets that are pending, and while a member joins its
+	 * questions stand behind that, although it goes on reading: another handle asks. */
+	if (err == WEIR_OK && (in->read_uncommitted || in->cooperative))
 		err = weir_kafka_client_create_member(&in->asker, cf, NULL, committed, NULL, NULL, lg, dg);
 	if (err == WEIR_OK)
 		in->rk = weir_kafka_client_handle(in->kc);
@@ -99,6 +136,8 @@ enum weir_err weir_kafka_input_open(struct weir_kafka_input **out, const struct 
 	in->group = weir_xstrdup(spec->group);
 	in->is_member = spec->member;
 	in->fence = spec->fence;
+	in->cooperative = wants_cooperative(cf, spec);
+	in->one_by_one = in->cooperative && rd_kafka_version() < BATCHES;
 	in->read_uncommitted = spec->scan_count != 0 && spec->scans[0].read_uncommitted;
 	in->broker_wait_ms = spec->broker_wait_ms;
 	in->stop = spec->stop;
@@ -132,7 +171,9 @@ void weir_kafka_input_close(struct weir_kafka_input *in)
 	weir_kafka_watch_destroy(in->watch);
 	in->closing = true;
 	if (in->queue != NULL) {
-		if (in->state != WEIR_GROUP_JOINING || in->unanswered)
+		if (in->cooperative)
+			weir_kafka_coop_close(in);
+		else if (in->state != WEIR_GROUP_JOINING || in->unanswered)
 			(void)rd_kafka_assign(in->rk, NULL);
 		rd_kafka_queue_io_event_enable(in->queue, -1, NULL, 0);
 		rd_kafka_queue_destroy(in->queue);
@@ -161,6 +202,7 @@ void weir_kafka_input_close(struct weir_kafka_input *in)
 	free(in->topics);
 	free(in->parts);
 	free(in->group);
+	free(in->member_id);
 	free(in);
 }
 
@@ -184,6 +226,11 @@ enum weir_kafka_group_state weir_kafka_input_state(const struct weir_kafka_input
 bool weir_kafka_input_owned(const struct weir_kafka_input *in, uint32_t scan, uint32_t p)
 {
 	return in->parts[in->streams[scan].part_base + p].owned;
+}
+
+bool weir_kafka_input_cooperative(const struct weir_kafka_input *in)
+{
+	return in->cooperative;
 }
 
 bool weir_kafka_input_topic(const struct weir_kafka_input *in, uint32_t i, const char **name, uint32_t *partitions,
@@ -322,7 +369,7 @@ enum weir_err weir_kafka_input_serve(struct weir_kafka_input *in, int timeout_ms
 	} else if (in->unanswered) {
 		/* What is still fetched belongs to nobody: left alone until the answer. */
 		weir_kafka_client_poll(in->kc, timeout_ms);
-	} else if (in->state == WEIR_GROUP_RUNNING) {
+	} else if (in->state == WEIR_GROUP_RUNNING || in->cooperative) {
 		if (may_poll(in))
 			err = weir_kafka_unit_poll(in, in->queued_records != 0 ? 0 : timeout_ms, &any, dg);
 	} else {

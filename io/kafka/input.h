@@ -6,10 +6,15 @@
  *   open -> join -> { JOINING -> ASSIGNED -(restore, begin)-> RUNNING -> REVOKED -(drain, commit, release)-> JOINING }
  *                                                                    -> LOST    -(drop, release)----------> JOINING
  *
- * The assignor is eager range (librdkafka below 2.1 loses records where batches meet cooperative rebalances; and only
- * range gives partition i of joined topics to one member), so an assignment comes and goes as a whole. The rebalance
- * callback never blocks: it notes what happened, fetches nothing, and the answer to the group is given by begin (after
- * restore) or release (after the last commit). Partitions are assigned paused and resumed by begin. */
+ * By eager range an assignment comes and goes as a whole: only range gives partition i of joined topics to one member.
+ * Where one topic is read, partition.assignment.strategy=cooperative-sticky moves single partitions (cooperative.c), by
+ * default from librdkafka 2.10.1 on: REVOKED then also says that some partitions go, or come, and release leads to
+ * ASSIGNED with those that are ours; what stays with us is neither given back nor fetched again, and its slots are
+ * kept. Below 2.1.0 messages are then taken one by one, because a call for several loses records of partitions that
+ * stay.
+ *
+ * The rebalance callback never blocks: it notes what happened, fetches nothing, and the answer to the group is given by
+ * begin (after restore) or release (after the last commit). Partitions are assigned by begin. */
 #ifndef WEIR_IO_KAFKA_INPUT_H
 #define WEIR_IO_KAFKA_INPUT_H
 
@@ -41,6 +46,7 @@ struct weir_kafka_input_spec {
 			      or nowhere), and ASSIGNED with all partitions comes at once */
 	bool fence; /* a member that reads nothing: its partitions stand for what others read, and its generation for
 		       the right to write */
+	const char *range_only; /* why partitions cannot be moved one by one; NULL: they can */
 	const struct weir_kafka_scan *scans;
 	uint32_t scan_count;
 	int64_t broker_wait_ms; /* broker.wait.ms: how long open waits for a first answer, saying so every 10 s; -1: for
@@ -53,7 +59,7 @@ enum weir_kafka_group_state {
 	WEIR_GROUP_JOINING,  /* nothing to read; serve */
 	WEIR_GROUP_ASSIGNED, /* owned() says which; restore, seek, then begin */
 	WEIR_GROUP_RUNNING,
-	WEIR_GROUP_REVOKED, /* drain, commit, release */
+	WEIR_GROUP_REVOKED, /* drain, commit, release: some go, or (cooperative) only come */
 	WEIR_GROUP_LOST     /* drop everything uncommitted, release */
 };
 
@@ -103,7 +109,8 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_input_await_stable(struct weir_kafka_in
 							    struct weir_diag **dg);
 /* The same assignment begins once more: RUNNING -> ASSIGNED. Forgets units not taken. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_again(struct weir_kafka_input *in, struct weir_diag **dg);
-/* Answers a revocation or loss; forgets units not taken. Units taken stay valid until their release. */
+/* Answers a revocation or loss; forgets units not taken of what is not ours any more. Units taken stay valid until
+ * their release. -> JOINING; cooperative: ASSIGNED with what is left and what came, if that is anything. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_release(struct weir_kafka_input *in, struct weir_diag **dg);
 /* Leaves and subscribes again, after a commit that the group refused. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_rejoin(struct weir_kafka_input *in, struct weir_diag **dg);
@@ -117,6 +124,11 @@ void weir_kafka_input_say_end(struct weir_kafka_input *in);
  * bounds. *again: the group gives out partitions anew (released already). */
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_await_others(struct weir_kafka_input *in, bool *again,
 							    struct weir_diag **dg);
+/* Whether partitions are moved one by one. @thread any */
+bool weir_kafka_input_cooperative(const struct weir_kafka_input *in);
+/* Cooperative: whether the group has known us all the time since it gave us what is ours. @thread any, while nobody
+ * calls release */
+bool weir_kafka_input_is_same_member(const struct weir_kafka_input *in);
 /* Topic number i of all that are read, as it was at open; false beyond the last. bounded: what comes later is not read.
  */
 bool weir_kafka_input_topic(const struct weir_kafka_input *in, uint32_t i, const char **name, uint32_t *partitions,

@@ -7,6 +7,8 @@
  *   exactly_once   T                            T                           T commits
  *   at_most_once   kept; R, after the commit    T                           R's last ones settled; T commits
  *   without state  as above                     no changelog; offsets by the group's own commit, but for exactly_once
+ *                                               and cooperative groups, where a commit that comes as the group moves to
+ *                                               another generation would cost all partitions (librdkafka below 2.10)
  *
  *   EMPTY -append-> FILLING -commit-> EMPTY            drop: any -> EMPTY
  *   FILLING -trouble-> rebuild T; then the epoch turns out to be committed -> EMPTY,
@@ -45,6 +47,7 @@ enum {
 	COMMIT_TRIES_MS = 10000,
 	CLOSE_MS = 10000,
 	COUNT_MS = 500,
+	GENERATION_MS = 20,
 	KEEP_MB_MIN = 64
 };
 
@@ -563,18 +566,49 @@ static void mark_offsets(struct log *lg, uint64_t epoch)
 	}
 }
 
+/* A cooperative member goes on while its group moves to another generation, so a commit may be too late by a moment,
+ * for the generation only: what it is about is still ours, because nothing leaves us before the session has ended.
+ * Waits until librdkafka knows the next generation. False: we are out of the group. */
+static bool await_generation(struct log *lg, int32_t refused)
+{
+	rd_kafka_t *member = weir_kafka_input_handle(lg->spec.input);
+	int64_t end = weir_kafka_now_ms() + weir_kafka_input_session_ms(lg->spec.input);
+	while (!stopped(lg) && weir_kafka_now_ms() < end) {
+		int32_t now = weir_kafka_generation(member);
+		if (rd_kafka_assignment_lost(member) || now < 0 || !weir_kafka_input_is_same_member(lg->spec.input))
+			return false;
+		if (now != refused)
+			return true;
+		weir_kafka_client_poll(lg->admin, GENERATION_MS);
+	}
+	return false;
+}
+
 static enum weir_err commit_transaction(struct log *lg, struct weir_diag **dg)
 {
+	bool cooperative = lg->spec.input != NULL && weir_kafka_input_cooperative(lg->spec.input);
 	for (;;) {
 		struct weir_txn_trouble why;
+		int32_t generation = cooperative ? weir_kafka_generation(weir_kafka_input_handle(lg->spec.input)) : -1;
 		bool doubt = false, committed = false;
 		enum weir_txn_result res = WEIR_TXN_OK;
 		if (lg->offsets != NULL && lg->offsets->cnt > 0)
 			res = weir_txn_send_offsets(lg->tx, lg->offsets, weir_kafka_input_handle(lg->spec.input), &why);
+		if (res == WEIR_TXN_OK && cooperative && !weir_kafka_input_is_same_member(lg->spec.input)) {
+			why = (struct weir_txn_trouble){.result = WEIR_TXN_FENCED,
+							.code = RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID};
+			snprintf(why.text, sizeof why.text, "the group took this instance for gone");
+			res = why.result;
+		}
 		if (res == WEIR_TXN_OK)
 			res = weir_txn_commit(lg->tx, &doubt, &why);
 		if (res == WEIR_TXN_OK)
 			return WEIR_OK;
+		if (cooperative && why.code == RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION && !why.fatal &&
+		    await_generation(lg, generation)) {
+			why.result = WEIR_TXN_REBUILD;
+			why.awaited = true;
+		}
 		enum weir_err err = recover(lg, &why, doubt, &committed, dg);
 		if (err != WEIR_OK || committed)
 			return err;
@@ -1008,8 +1042,8 @@ enum weir_err weir_kafka_log_open(struct weir_log **out, const struct weir_conf 
 	lg->spec = *spec;
 	lg->app = weir_xstrdup(spec->app);
 	lg->claim_fd = -1;
-	lg->transactional =
-		spec->guarantee == WEIR_EXACTLY_ONCE || !spec->stateless || spec->input == NULL || spec->fenced;
+	lg->transactional = spec->guarantee == WEIR_EXACTLY_ONCE || !spec->stateless || spec->input == NULL ||
+			    spec->fenced || weir_kafka_input_cooperative(spec->input);
 	uint64_t keep = st.memory_max / 8;
 	if (keep < (uint64_t)KEEP_MB_MIN << 20)
 		keep = (uint64_t)KEEP_MB_MIN << 20;

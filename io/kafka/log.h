@@ -3,10 +3,10 @@
  * Changelog records (and the input offsets) of an epoch are one transaction, whatever the guarantee; results leave by
  * guarantee (design.md section 5): at_least_once by a plain idempotent producer as they come, all acknowledged before
  * the epoch commits; exactly_once inside the transaction; at_most_once after the commit, acknowledged or given up
- * before the next. An application without state and without exactly_once has no transaction: offsets alone are
- * committed through the group. Frames of the running epoch are kept until it is known to be committed: after an abort,
- * a time-out or a doubtful commit the producer is rebuilt, the group's committed offsets with their epoch say whether
- * the epoch is there, and it is sent again or dropped. */
+ * before the next. An application without state and without exactly_once has no transaction, but in a cooperative
+ * group: offsets alone are committed through the group. Frames of the running epoch are kept until it is known to be
+ * committed: after an abort, a time-out or a doubtful commit the producer is rebuilt, the group's committed offsets
+ * with their epoch say whether the epoch is there, and it is sent again or dropped. */
 #ifndef WEIR_IO_KAFKA_LOG_H
 #define WEIR_IO_KAFKA_LOG_H
 

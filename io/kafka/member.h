@@ -1,9 +1,10 @@
-/* member.h: inside of the group member (input.h), shared by input.c, start.c, group.c and unit.c: what is known of a
- * partition, the units that wait in its queue, and the group's state. @thread init and io
+/* member.h: inside of the group member (input.h), shared by input.c, start.c, group.c, cooperative.c and unit.c: what
+ * is known of a partition, the units that wait in its queue, and the group's state. @thread init and io
  *
  *   input.c  opens, closes, the streams, pause and back-pressure
  *   start.c  topics and partitions, where reading begins and ends
  *   group.c  the rebalance callback and its answers, committed offsets, brokers that are gone
+ *   cooperative.c  the same where partitions are moved one by one
  *   unit.c   from messages of librdkafka to units of records */
 #ifndef WEIR_IO_KAFKA_MEMBER_H
 #define WEIR_IO_KAFKA_MEMBER_H
@@ -51,8 +52,11 @@ struct weir_kafka_part {
 	int64_t seen_next, seen_ms; /* where it was when it last moved, or had no reason to */
 	int64_t last_ts;
 	bool first_given; /* first is a number that somebody wrote down */
+	int64_t taken;    /* offset behind what was taken out of the queue; -1: not known */
 	bool owned;
 	bool later;     /* but not read from the next begin on: its slots are restored */
+	bool coming;    /* cooperative: given to us, and taken up at the next release */
+	bool going;     /* cooperative: revoked, and given back by the next release */
 	bool done;      /* everything below the bound is queued */
 	bool assigned;  /* librdkafka has it */
 	bool told_hold; /* and was told not to fetch it */
@@ -95,6 +99,11 @@ struct weir_kafka_input {
 	uint32_t stream_count;
 
 	enum weir_kafka_group_state state;
+	bool cooperative; /* partitions are moved one by one, and what stays goes on being fetched */
+	bool one_by_one;  /* cooperative, and a call for several messages would lose some: below 2.1.0 */
+	bool subscribed;
+	char *member_id;          /* cooperative: as what we were given what is ours */
+	bool was_assigned;        /* cooperative: something, or nothing, was assigned to us once */
 	bool leaving;             /* a revocation is answered where it is heard */
 	bool closing;             /* and an assignment too */
 	bool fresh;               /* low and end were looked up under this assignment */
@@ -161,6 +170,25 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_group_check(struct weir_kafka_input *in
 WEIR_MUST_CHECK enum weir_err weir_kafka_group_ask(struct weir_kafka_input *in, bool all, struct weir_diag **dg);
 /* Tells librdkafka which partitions to fetch: owned, not done, nothing held. */
 void weir_kafka_group_hold(struct weir_kafka_input *in);
+/* Where reading a partition begins. */
+int64_t weir_kafka_group_start_of(const struct weir_kafka_input *in, const struct weir_kafka_part *pt);
+/* The group gave us what is not read here. */
+void weir_kafka_group_stranger(struct weir_kafka_input *in, const rd_kafka_topic_partition_t *tp);
+
+/* ---- cooperative.c: what group.c's functions do for such a member ---- */
+
+void weir_kafka_coop_on_rebalance(struct weir_kafka_input *in, rd_kafka_resp_err_t err,
+				  const rd_kafka_topic_partition_list_t *parts);
+WEIR_MUST_CHECK enum weir_err weir_kafka_coop_begin(struct weir_kafka_input *in, struct weir_diag **dg);
+WEIR_MUST_CHECK enum weir_err weir_kafka_coop_release(struct weir_kafka_input *in, struct weir_diag **dg);
+void weir_kafka_coop_again(struct weir_kafka_input *in);
+/* Everything is given up, before unsubscribing. */
+WEIR_MUST_CHECK enum weir_err weir_kafka_coop_leave(struct weir_kafka_input *in, struct weir_diag **dg);
+/* Before the consumer is closed. */
+void weir_kafka_coop_close(struct weir_kafka_input *in);
+void weir_kafka_coop_set_later(struct weir_kafka_input *in, struct weir_kafka_part *pt, bool later);
+/* Whether the next release takes something up. */
+bool weir_kafka_coop_any_coming(const struct weir_kafka_input *in);
 
 /* ---- unit.c ---- */
 

@@ -346,28 +346,46 @@ void weir_txn_poll(struct weir_txn *tx)
 	weir_kafka_client_poll(tx->pr.kc, 0);
 }
 
-/* The library's own form of the metadata: "CGMDv2:", the generation, names. */
-bool weir_kafka_is_member(rd_kafka_t *member, const rd_kafka_consumer_group_metadata_t *group)
+/* The library's own form of the metadata: "CGMDv2:", the generation, names. False: it has another one. */
+static bool generation_of(const rd_kafka_consumer_group_metadata_t *group, int32_t *generation)
 {
 	static const char magic[] = "CGMDv2:";
 	void *data = NULL;
 	size_t bytes = 0;
-	int32_t generation = -1;
 	bool known = false;
 	rd_kafka_error_t *e = rd_kafka_consumer_group_metadata_write(group, &data, &bytes);
 	if (e != NULL) {
 		rd_kafka_error_destroy(e);
 	} else {
-		known = bytes >= sizeof magic - 1 + sizeof generation && memcmp(data, magic, sizeof magic - 1) == 0;
+		known = bytes >= sizeof magic - 1 + sizeof *generation && memcmp(data, magic, sizeof magic - 1) == 0;
 		if (known)
-			memcpy(&generation, (const char *)data + sizeof magic - 1, sizeof generation);
+			memcpy(generation, (const char *)data + sizeof magic - 1, sizeof *generation);
 		rd_kafka_mem_free(NULL, data);
 	}
+	return known;
+}
+
+bool weir_kafka_is_member(rd_kafka_t *member, const rd_kafka_consumer_group_metadata_t *group)
+{
+	int32_t generation = -1;
+	bool known = generation_of(group, &generation);
 	char *id = rd_kafka_memberid(member);
 	bool named = id != NULL && *id != 0;
 	if (id != NULL)
 		rd_kafka_mem_free(member, id);
 	return named && (!known || generation >= 0);
+}
+
+int32_t weir_kafka_generation(rd_kafka_t *member)
+{
+	int32_t generation = -1;
+	rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata(member);
+	if (group == NULL)
+		return -1;
+	if (!weir_kafka_is_member(member, group) || !generation_of(group, &generation))
+		generation = -1;
+	rd_kafka_consumer_group_metadata_destroy(group);
+	return generation;
 }
 
 enum weir_txn_result weir_txn_send_offsets(struct weir_txn *tx, const rd_kafka_topic_partition_list_t *offsets,

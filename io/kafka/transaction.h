@@ -56,6 +56,8 @@ enum weir_txn_result weir_txn_put(struct weir_txn *tx, const struct weir_frame *
 				  struct weir_txn_trouble *why);
 /* Whether the group still counts member as one of its own, by the metadata just taken. @thread any */
 bool weir_kafka_is_member(rd_kafka_t *member, const rd_kafka_consumer_group_metadata_t *group);
+/* The generation that member is in, -1: none, or it cannot be told. @thread any */
+int32_t weir_kafka_generation(rd_kafka_t *member);
 /* Serves delivery reports. */
 void weir_txn_poll(struct weir_txn *tx);
 /* The group's metadata are taken from member, a consumer's handle. */

@@ -161,6 +161,7 @@ struct weir_kafka_unit *weir_kafka_unit_take(struct weir_kafka_input *in, struct
 	in->queued_records -= ku->u.count;
 	in->queued_bytes -= ku->u.bytes;
 	in->units_out++;
+	pt->taken = ku->u.next_offset;
 	return ku;
 }
 
@@ -319,11 +320,20 @@ static enum weir_err offset_gone(struct weir_kafka_input *in, struct weir_kafka_
 			     (long long)pt->next, why);
 }
 
+/* After a callback heard in this poll what came before it is nobody's; but what stays with a cooperative member goes on
+ * coming, whatever becomes of the rest. */
+static bool is_read(const struct weir_kafka_input *in, const struct weir_kafka_part *pt)
+{
+	if (pt == NULL || !pt->owned)
+		return false;
+	return in->cooperative ? pt->assigned && !pt->later : in->state == WEIR_GROUP_RUNNING;
+}
+
 /* A message that is no record. */
 static enum weir_err take_error(struct weir_kafka_input *in, const rd_kafka_message_t *m, struct weir_diag **dg)
 {
 	struct weir_kafka_part *pt = part_of(in, m);
-	bool reading = in->state == WEIR_GROUP_RUNNING && pt != NULL && pt->owned;
+	bool reading = is_read(in, pt);
 	if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
 		if (reading && m->offset >= pt->next)
 			at_end(in, pt, m->offset);
@@ -346,6 +356,12 @@ static enum weir_err take_error(struct weir_kafka_input *in, const rd_kafka_mess
 	}
 	if (m->err == RD_KAFKA_RESP_ERR__FATAL)
 		return weir_kafka_client_fatal(in->kc, dg);
+	if (m->err == RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL)
+		return weir_kafka_fail(
+			dg, m->err, why,
+			"group %s: its members do not agree on partition.assignment.strategy, which is %s "
+			"here: all of them must have the same; to change it stop them all first",
+			in->group, in->cooperative ? "cooperative-sticky" : "range");
 	if (pt != NULL)
 		return weir_kafka_fail(dg, m->err, why, "reading topic %s, partition %u, offset %lld",
 				       in->topics[pt->topic].name, pt->number,
@@ -353,7 +369,45 @@ static enum weir_err take_error(struct weir_kafka_input *in, const rd_kafka_mess
 	return weir_kafka_fail(dg, m->err, why, "group %s", in->group);
 }
 
-enum weir_err weir_kafka_unit_poll(struct weir_kafka_input *in, int timeout_ms, bool *any, struct weir_diag **dg)
+/* Takes m. */
+static enum weir_err take_message(struct weir_kafka_input *in, rd_kafka_message_t *m, bool failed,
+				  struct weir_diag **dg)
+{
+	enum weir_err err = WEIR_OK;
+	if (WEIR_UNLIKELY(m->err != 0)) {
+		if (!failed)
+			err = take_error(in, m, dg);
+		rd_kafka_message_destroy(m);
+		return err;
+	}
+	struct weir_kafka_part *pt = part_of(in, m);
+	if (WEIR_UNLIKELY(!is_read(in, pt) || pt->done || m->offset < pt->next)) {
+		rd_kafka_message_destroy(m);
+	} else if (WEIR_UNLIKELY(m->offset >= pt->bound)) {
+		set_done(in, pt);
+		rd_kafka_message_destroy(m);
+	} else {
+		put(in, pt, m);
+		if (WEIR_UNLIKELY(pt->next >= pt->bound))
+			set_done(in, pt);
+	}
+	return err;
+}
+
+/* Nothing may be in hand when the rebalance callback is called, which the calls do: it is taken before the next one. */
+static enum weir_err poll_singly(struct weir_kafka_input *in, int timeout_ms, size_t *n, struct weir_diag **dg)
+{
+	enum weir_err err = WEIR_OK;
+	rd_kafka_message_t *m;
+	for (*n = 0; *n < WEIR_KAFKA_POLL_RECORDS && err == WEIR_OK && !in->unanswered; (*n)++) {
+		if (rd_kafka_consume_batch_queue(in->queue, *n == 0 ? timeout_ms : 0, &m, 1) != 1)
+			break;
+		err = take_message(in, m, false, dg);
+	}
+	return err;
+}
+
+static enum weir_err poll_many(struct weir_kafka_input *in, int timeout_ms, size_t *took, struct weir_diag **dg)
 {
 	/* A call for many waits the whole time unless so many come: one first, then what is there. */
 	ssize_t n = 0;
@@ -364,32 +418,22 @@ enum weir_err weir_kafka_unit_poll(struct weir_kafka_input *in, int timeout_ms, 
 							    (size_t)(WEIR_KAFKA_POLL_RECORDS - n));
 		n += more > 0 ? more : 0;
 	}
+	enum weir_err err = WEIR_OK;
+	*took = n > 0 ? (size_t)n : 0;
+	for (ssize_t i = 0; i < n; i++) {
+		enum weir_err own = take_message(in, in->polled[i], err != WEIR_OK, dg);
+		err = err == WEIR_OK ? own : err;
+	}
+	return err;
+}
+
+enum weir_err weir_kafka_unit_poll(struct weir_kafka_input *in, int timeout_ms, bool *any, struct weir_diag **dg)
+{
+	size_t n = 0;
+	enum weir_err err = in->one_by_one ? poll_singly(in, timeout_ms, &n, dg) : poll_many(in, timeout_ms, &n, dg);
 	in->polled_ms = weir_kafka_now_ms();
 	*any = n > 0;
 	if (in->wake_queue != NULL && in->state == WEIR_GROUP_RUNNING)
-		wake(in, n > 0 ? (size_t)n : 0);
-	enum weir_err err = WEIR_OK;
-	for (ssize_t i = 0; i < n; i++) {
-		rd_kafka_message_t *m = in->polled[i];
-		if (WEIR_UNLIKELY(m->err != 0)) {
-			if (err == WEIR_OK)
-				err = take_error(in, m, dg);
-			rd_kafka_message_destroy(m);
-			continue;
-		}
-		struct weir_kafka_part *pt = part_of(in, m);
-		/* After a callback heard in this poll what came before it is nobody's. */
-		if (WEIR_UNLIKELY(in->state != WEIR_GROUP_RUNNING || pt == NULL || !pt->owned || pt->done ||
-				  m->offset < pt->next)) {
-			rd_kafka_message_destroy(m);
-		} else if (WEIR_UNLIKELY(m->offset >= pt->bound)) {
-			set_done(in, pt);
-			rd_kafka_message_destroy(m);
-		} else {
-			put(in, pt, m);
-			if (WEIR_UNLIKELY(pt->next >= pt->bound))
-				set_done(in, pt);
-		}
-	}
+		wake(in, n);
 	return err;
 }

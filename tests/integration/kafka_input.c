@@ -138,13 +138,17 @@ static enum weir_err print_committed(struct weir_diag **dg)
 
 static void print_assigned(void)
 {
+	static bool had[TABLES][PARTS]; /* a cooperative member reads on what stays with it */
 	printf("assigned");
 	for (uint32_t s = 0; s < tables; s++)
 		for (uint32_t p = 0; p < parts(s); p++) {
 			uint32_t number;
 			const char *name = topic(s, p, &number);
-			seen[s][p].next = -1;
-			if (weir_kafka_input_owned(in, s, p))
+			bool owned = weir_kafka_input_owned(in, s, p);
+			if (!weir_kafka_input_cooperative(in) || !had[s][p] || !owned)
+				seen[s][p].next = -1;
+			had[s][p] = owned;
+			if (owned)
 				printf(" %s/%u", name, number);
 		}
 	printf("\n");

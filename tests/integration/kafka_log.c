@@ -29,6 +29,24 @@ void *weir_kafka_input_handle(const struct weir_kafka_input *in)
 	return (void *)(uintptr_t)in;
 }
 
+bool weir_kafka_input_cooperative(const struct weir_kafka_input *in)
+{
+	(void)in;
+	return false;
+}
+
+bool weir_kafka_input_is_same_member(const struct weir_kafka_input *in)
+{
+	(void)in;
+	return true;
+}
+
+int64_t weir_kafka_input_session_ms(const struct weir_kafka_input *in)
+{
+	(void)in;
+	return 0;
+}
+
 static void die(const char *what)
 {
 	fprintf(stderr, "kafka_log: %s: %s\n", what, weir_diag_text(dg));

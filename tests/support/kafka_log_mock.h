@@ -35,6 +35,24 @@ void *weir_kafka_input_handle(const struct weir_kafka_input *in)
 	return (void *)(uintptr_t)in;
 }
 
+static bool cooperative;    /* what it says of itself */
+static bool was_thrown_out; /* and has come back under another name */
+
+bool weir_kafka_input_cooperative(const struct weir_kafka_input *in)
+{
+	return in != NULL && cooperative;
+}
+
+bool weir_kafka_input_is_same_member(const struct weir_kafka_input *in)
+{
+	return in != NULL && !was_thrown_out;
+}
+
+int64_t weir_kafka_input_session_ms(const struct weir_kafka_input *in)
+{
+	return in != NULL ? 300 : 0;
+}
+
 static void join(void)
 {
 	char why[256];

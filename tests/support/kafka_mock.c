@@ -86,7 +86,8 @@ static void swallow(void *ctx, int level, const char *text)
 	(void)text;
 }
 
-static struct weir_kafka_input *open_input(const char *topic, const char *group, bool member, bool fence, bool bounded)
+static struct weir_kafka_input *open_input(const char *topic, const char *group, bool member, bool fence, bool bounded,
+					   const char *strategy)
 {
 	static const char *const conf[][2] = {
 		/* A rebalance on the mock takes a second less than this, which must be
@@ -117,6 +118,7 @@ static struct weir_kafka_input *open_input(const char *topic, const char *group,
 			 WEIR_OK);
 	for (size_t i = 0; i < WEIR_COUNT_OF(conf); i++)
 		assert_int_equal(weir_conf_set(cf, conf[i][0], conf[i][1], NULL), WEIR_OK);
+	assert_int_equal(weir_conf_set(cf, "partition.assignment.strategy", strategy, NULL), WEIR_OK);
 	if (weir_kafka_input_open(&in, cf, &spec, &lg, &dg) != WEIR_OK)
 		fail_msg("%s", weir_diag_text(dg));
 	weir_conf_destroy(cf);
@@ -125,12 +127,17 @@ static struct weir_kafka_input *open_input(const char *topic, const char *group,
 
 struct weir_kafka_input *mock_input(const char *topic, const char *group, bool member, bool bounded)
 {
-	return open_input(topic, group, member, false, bounded);
+	return open_input(topic, group, member, false, bounded, "range");
 }
 
 struct weir_kafka_input *mock_fence(const char *topic, const char *group)
 {
-	return open_input(topic, group, true, true, false);
+	return open_input(topic, group, true, true, false, "range");
+}
+
+struct weir_kafka_input *mock_cooperative(const char *topic, const char *group)
+{
+	return open_input(topic, group, true, false, false, "cooperative-sticky");
 }
 
 void mock_reach(struct weir_kafka_input *in, enum weir_kafka_group_state state)

@@ -34,6 +34,8 @@ char mock_byte(int i, int n);
 struct weir_kafka_input *mock_input(const char *topic, const char *group, bool member, bool bounded);
 /* A member that reads nothing. */
 struct weir_kafka_input *mock_fence(const char *topic, const char *group);
+/* A member, unbounded, of a group that moves partitions one by one. */
+struct weir_kafka_input *mock_cooperative(const char *topic, const char *group);
 /* Serves until the group is in state, or asserts after a while. */
 void mock_reach(struct weir_kafka_input *in, enum weir_kafka_group_state state);
 /* Serves and reads what is there; returns how many records, checks them and that each follows the one before. next: an

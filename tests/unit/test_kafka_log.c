@@ -159,6 +159,32 @@ static void test_stop_loses_nothing(void **state)
 	}
 }
 
+/* A group that moves partitions one by one: its members commit by transaction, state or not. What comes of a member
+ * that the group took for gone, or whose generation is refused and does not move on, is given up. */
+static void test_cooperative(void **state)
+{
+	(void)state;
+	cooperative = true;
+	for (int thrown_out = 0; thrown_out < 2; thrown_out++) {
+		struct job jb;
+		struct weir_diag *dg = NULL;
+		uint64_t n = 10 * (uint64_t)thrown_out;
+		open_job(&jb, WEIR_AT_LEAST_ONCE, true, true, NULL);
+		assert_int_equal(epoch(&jb, n + 1, NULL), WEIR_OK);
+		was_thrown_out = thrown_out == 1;
+		if (thrown_out == 0)
+			rd_kafka_mock_push_request_errors(mock, TXN_OFFSETS, 1, ERR(ILLEGAL_GENERATION));
+		assert_int_equal(epoch(&jb, n + 2, &dg), WEIR_E_FENCED);
+		assert_non_null(strstr(weir_diag_text(dg), thrown_out == 1 ? "took this instance for gone" : "gave"));
+		weir_diag_destroy(dg);
+		was_thrown_out = false;
+		assert_int_equal(jb.log->ops->drop(jb.log, NULL), WEIR_OK);
+		assert_int_equal(epoch(&jb, n + 3, NULL), WEIR_OK);
+		close_job(&jb);
+	}
+	cooperative = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_init),
@@ -168,6 +194,7 @@ int main(void)
 					   cmocka_unit_test(test_away_exactly_once),
 					   cmocka_unit_test(test_away_at_most_once),
 					   cmocka_unit_test(test_stop_while_away),
-					   cmocka_unit_test(test_stop_loses_nothing)};
+					   cmocka_unit_test(test_stop_loses_nothing),
+					   cmocka_unit_test(test_cooperative)};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -129,6 +129,35 @@ static void test_offset_that_is_not_there(void **state)
 	weir_kafka_input_close(in);
 }
 
+/* One topic that no other is read with. */
+static void test_strategy(void)
+{
+	struct weir_kafka_scan sc = scan_of();
+	struct weir_kafka_input_spec spec = {
+		.group = "g", .member = true, .scans = &sc, .scan_count = 1, .broker_wait_ms = 60000};
+	struct weir_diag *dg = NULL;
+	struct weir_kafka_input *in = NULL;
+	struct weir_conf *cf = weir_conf_create();
+	assert_int_equal(weir_conf_set(cf, "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(mock_cluster()), NULL),
+			 WEIR_OK);
+	assert_int_equal(weir_kafka_input_open(&in, cf, &spec, NULL, &dg), WEIR_OK);
+	assert_int_equal(weir_kafka_input_cooperative(in), rd_kafka_version() >= 0x020a01ff);
+	weir_kafka_input_close(in);
+	assert_int_equal(weir_conf_set(cf, "partition.assignment.strategy", "cooperative-sticky", NULL), WEIR_OK);
+	assert_int_equal(weir_kafka_input_open(&in, cf, &spec, NULL, &dg), WEIR_OK);
+	assert_true(weir_kafka_input_cooperative(in));
+	weir_kafka_input_close(in);
+	spec.range_only = "a and b are read together";
+	assert_int_equal(weir_kafka_input_open(&in, cf, &spec, NULL, &dg), WEIR_E_CONF);
+	assert_non_null(strstr(weir_diag_text(dg), "a and b are read together. Say range"));
+	weir_diag_destroy(dg);
+	assert_int_equal(weir_conf_set(cf, "partition.assignment.strategy", "range", NULL), WEIR_OK);
+	assert_int_equal(weir_kafka_input_open(&in, cf, &spec, NULL, NULL), WEIR_OK);
+	assert_false(weir_kafka_input_cooperative(in));
+	weir_kafka_input_close(in);
+	weir_conf_destroy(cf);
+}
+
 static void test_refusals(void **state)
 {
 	(void)state;
@@ -137,7 +166,9 @@ static void test_refusals(void **state)
 	expect_refused(two, 2, NULL, NULL, "topic start is read by table orders and by table again");
 	two[1].read_uncommitted = true;
 	expect_refused(two, 2, NULL, NULL, "isolation.level must be the same");
-	expect_refused(&sc, 1, "partition.assignment.strategy", "cooperative-sticky", "range");
+	expect_refused(&sc, 1, "partition.assignment.strategy", "roundrobin", "roundrobin: weir's groups use range");
+	expect_refused(&sc, 1, "partition.assignment.strategy", "cooperative-sticky,range", "cooperative-sticky,range");
+	test_strategy();
 	sc.topic_pattern = "(";
 	expect_refused(&sc, 1, NULL, NULL, "table orders: topic-pattern '(' is no regular expression");
 	sc.topic_pattern = "star"; /* whole names */
