@@ -390,6 +390,16 @@ static const struct weir_expr *call_entry(struct weir_mem *m, const struct weir_
 	return weir_expr_fold(e, m);
 }
 
+/* Functions by which other dialects group rows; TUMBLE_START and its like are columns of the window. */
+static bool is_window(const char *name)
+{
+	static const char *const windows[] = {"TUMBLE", "HOP", "SESSION", "CUMULATE"};
+	for (size_t i = 0; i < WEIR_COUNT_OF(windows); i++)
+		if (strcmp(name, windows[i]) == 0)
+			return true;
+	return false;
+}
+
 static const struct weir_expr *find_call(struct weir_mem *m, const char *name, const struct weir_expr **args,
 					 uint32_t count, struct weir_expr_problem *pb)
 {
@@ -398,7 +408,13 @@ static const struct weir_expr *find_call(struct weir_mem *m, const char *name, c
 	if (!weir_function_find(name, &fn, &entries)) {
 		const char *near = weir_function_nearest(name);
 		snprintf(pb->text, sizeof pb->text, "unknown function %.100s", name);
-		if (near != NULL)
+		if (is_window(name))
+			snprintf(pb->hint, sizeof pb->hint,
+				 "a window is a table of its rows: FROM TABLE(%s(TABLE t, DESCRIPTOR(ts), ...)) GROUP "
+				 "BY "
+				 "window_start, window_end",
+				 name);
+		else if (near != NULL)
 			snprintf(pb->hint, sizeof pb->hint, "did you mean %s?", near);
 		return NULL;
 	}

@@ -260,6 +260,8 @@ static void test_names(void **state)
 	expect_error("INSERT INTO appended (m, x) SELECT order_id, ts FROM orders", 26,
 		     "table appended has no column x", "");
 	expect_error("SELECT UPER(order_id) FROM orders", 8, "unknown function UPER", "did you mean UPPER?");
+	expect_error("SELECT COUNT(*) FROM orders GROUP BY TUMBLE(event_time, INTERVAL '5' MINUTES)", 38,
+		     "unknown function TUMBLE", "FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), ...))");
 	expect_error("SELECT * FROM a.b", 15, "weir has no catalogs or databases", "name the table alone");
 	expect_error("CREATE TABLE shown (a INT) WITH ('connector' = 'print')", 14, "shown exists already", "");
 }
@@ -752,6 +754,7 @@ static void test_show_and_describe(void **state)
 	assert_non_null(strstr(out, "| n    | BIGINT | FALSE |\n"));
 	assert_non_null(strstr(out, "\nCREATE TABLE shown (a STRING, b BIGINT) WITH ('connector' = 'print')\n"));
 	assert_non_null(strstr(out, "| ABS "));
+	assert_null(strstr(out, "$TUMBLE_START"));
 	done(&c);
 	expect_error("SHOW NOTHING", 6, "expected TABLES, VIEWS, FUNCTIONS or CREATE TABLE", "");
 	expect_error("DESCRIBE nothing", 10, "unknown table nothing", "");

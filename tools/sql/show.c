@@ -100,6 +100,8 @@ static void show_functions(struct weir_sql *sq)
 	put_cell(&g, "function");
 	put_cell(&g, "what it does");
 	for (uint32_t i = 0; (fn = weir_function_at(i)) != NULL; i++) {
+		if (fn->name[0] == '$')
+			continue; /* what others are made of: nobody can write it */
 		put_cell(&g, fn->name);
 		put_cell(&g, fn->doc == NULL ? "" : fn->doc);
 	}
