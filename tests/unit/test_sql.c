@@ -261,7 +261,9 @@ static void test_names(void **state)
 		     "table appended has no column x", "");
 	expect_error("SELECT UPER(order_id) FROM orders", 8, "unknown function UPER", "did you mean UPPER?");
 	expect_error("SELECT COUNT(*) FROM orders GROUP BY TUMBLE(event_time, INTERVAL '5' MINUTES)", 38,
-		     "unknown function TUMBLE", "FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), ...))");
+		     "unknown function TUMBLE",
+		     "a window is a table of its rows: FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), ...)) GROUP BY "
+		     "window_start, window_end");
 	expect_error("SELECT * FROM a.b", 15, "weir has no catalogs or databases", "name the table alone");
 	expect_error("CREATE TABLE shown (a INT) WITH ('connector' = 'print')", 14, "shown exists already", "");
 }
