@@ -180,6 +180,34 @@ static void test_names_are_escaped(void **state)
 	rows_fini(r);
 }
 
+/* Names longer than what is copied at once, and values that take all the room there was before members that need some.
+ */
+static void test_long_names_and_values(void **state)
+{
+	(void)state;
+	struct rows *r = calloc(1, sizeof *r);
+	static const char name[] = "a_name_of_a_column_that_is_longer_than_two_of_the_steps_it_is_copied_in_by_far";
+	static char text[5000], want[16384];
+	rows_add(r, name, TYPE_BIGINT);
+	rows_add(r, "t", TYPE_STRING);
+	rows_add(r, name + 1, TYPE_STRING);
+	rows_add(r, name + 2, TYPE_BIGINT);
+	for (size_t bytes = 0; bytes < sizeof text - 1; bytes += 1 + bytes / 8) {
+		struct weir_encoder *e = encoder(r, (struct weir_format_options){0});
+		memset(text, 'x', bytes);
+		text[bytes] = 0;
+		r->cols[0].i64[0] = INT64_MIN;
+		rows_set_str(r, 1, text);
+		rows_set_str(r, 2, "short");
+		r->cols[3].i64[0] = 7;
+		snprintf(want, sizeof want, "{\"%s\":-9223372036854775808,\"t\":\"%s\",\"%s\":\"short\",\"%s\":7}",
+			 name, text, name + 1, name + 2);
+		assert_string_equal(encode(r, e), want);
+		e->destroy(e);
+	}
+	rows_fini(r);
+}
+
 /* Every byte that needs an escape, at every place of texts of every length up to a few SIMD blocks. */
 static void test_escapes_at_every_place(void **state)
 {
@@ -239,6 +267,7 @@ int main(void)
 		cmocka_unit_test(test_times_and_nested),
 		cmocka_unit_test(test_constant_columns),
 		cmocka_unit_test(test_names_are_escaped),
+		cmocka_unit_test(test_long_names_and_values),
 		cmocka_unit_test(test_escapes_at_every_place),
 		cmocka_unit_test(test_comma_locale),
 	};
