@@ -227,7 +227,7 @@ if wants grown; then
 	wait "${making[@]}" || not_ok "making topics"
 	for app in keyed moved; do
 		source=grown-$app
-		sql "$scratch/grown-$app.sql" "grown-$app" changes "" "$([ $app = moved ] && echo unkeyed)"
+		sql "$scratch/grown-$app.sql" "grown-$app-results" changes "" "$([ $app = moved ] && echo unkeyed)"
 		orders "grown-$app" 0 20
 		"$weir" run "$scratch/grown-$app.sql" -b "$b" -X commit.interval.ms=200 2>"$scratch/grown-$app.said" &
 		eval "$app=$!"
