@@ -230,7 +230,7 @@ static const struct weir_function table[] = {
 
 	FN_PREPARED("JSON_VALUE", 2, 2, STRICT, s_ss_null, json_value, json_path, "JSON_VALUE(json, path): a scalar as text; NULL: none"),
 	FN_PREPARED("JSON_QUERY", 2, 2, STRICT, s_ss_null, json_query, json_path, "JSON_QUERY(json, path): an object or array as text; NULL: none"),
-	FN_PREPARED("JSON_EXISTS", 2, 2, STRICT, bool_ss, json_exists, json_path, "JSON_EXISTS(json, path): whether there is a value"),
+	FN_PREPARED("JSON_EXISTS", 2, 2, STRICT, bool_ss, json_exists, json_path, "JSON_EXISTS(json, path): whether there is a value, and not null"),
 	FN("IS_JSON", 1, 1, STRICT, bool_s, is_json, "IS_JSON(s): whether s is JSON"),
 	FN("IS JSON", 1, 1, STRICT, bool_s, is_json, "s IS JSON"),
 	FN("IS JSON OBJECT", 1, 1, STRICT, bool_s, is_json_object, "s IS JSON OBJECT"),

@@ -168,12 +168,13 @@ WEIR_KERNEL(json_query)
 	}
 }
 
+/* As Flink has it: a null is no value. */
 WEIR_KERNEL(json_exists)
 {
 	WEIR_FOR_ROWS(k, r)
 	{
 		struct weir_json_text_slice v;
-		k->out->u8[r] = path_find(k, r, &v);
+		k->out->u8[r] = path_find(k, r, &v) && v.form != WEIR_JSON_TEXT_NULL;
 	}
 }
 

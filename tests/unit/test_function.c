@@ -186,7 +186,7 @@ static void test_json(void **state)
 	      {"JSON_VALUE('{\"a\": 1}', '$.b')", "NULL"}, {"JSON_VALUE('{\"a\": {}}', '$.a')", "NULL"}, {"JSON_VALUE('{\"a\": true}', 'lax $.a')", "true"}, {"JSON_VALUE('bad', '$')", "NULL"},
 	      {"JSON_VALUE('{\"a b\": 7}', '$[''a b'']')", "7"}, {"JSON_VALUE('{\"a\": 1, \"a\": 2}', '$.a')", "2"}, {"JSON_VALUE('{\"\\u0041\": 3}', '$.A')", "3"},
 	      {"JSON_VALUE('{\"a\": \"\\u00e9\\ud83d\\ude00\"}', '$.a')", "é😀"}, {"JSON_VALUE('{}', 'a')", "error"}, {"JSON_VALUE('{}', '$.a[*]')", "error"},
-	      {"JSON_QUERY('{\"a\": [1, { \"b\" : \" x \" }]}', '$.a')", "[1,{\"b\":\" x \"}]"}, {"JSON_QUERY('{\"a\": 1}', '$.a')", "NULL"}, {"JSON_EXISTS('{\"a\": null}', '$.a')", "TRUE"},
+	      {"JSON_QUERY('{\"a\": [1, { \"b\" : \" x \" }]}', '$.a')", "[1,{\"b\":\" x \"}]"}, {"JSON_QUERY('{\"a\": 1}', '$.a')", "NULL"}, {"JSON_EXISTS('{\"a\": null}', '$.a')", "FALSE"}, {"JSON_EXISTS('{\"a\": []}', '$.a')", "TRUE"},
 	      {"JSON_EXISTS('{\"a\": 1}', '$.a.b')", "FALSE"}, {"IS_JSON('[1, 2]')", "TRUE"}, {"IS_JSON('[1, ]')", "FALSE"}, {"IS_JSON('')", "FALSE"}, {"IS_JSON('01')", "FALSE"}, {"IS_JSON('{\"a\":}')", "FALSE"},
 	      {"IS_JSON('{\"a\" 1}')", "FALSE"}, {"IS_JSON(' \"a\" ')", "TRUE"}, {"IS_JSON('1 2')", "FALSE"}, {"IS_JSON('{\"a\":1,}')", "FALSE"}, {"IS_JSON('[[[]]]')", "TRUE"}, {"IS_JSON('[}')", "FALSE"});
 }
