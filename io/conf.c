@@ -79,9 +79,9 @@ static const struct conf_def defs[] = {
 	{"task.time", CONF_FLAG, "min", "min|max", 0, 0, AT(task_time_max), "min, max",
 	 "Task time over source partitions: their minimum, or their maximum as in Kafka Streams."},
 	{"time.future.max.ms", CONF_MILLIS_OR_OFF, "off", NULL, 0, MS_MAX, AT(time_future_max_ms), "a duration, off",
-	 "Records further ahead of task time and of their partition's own time than this are rejected. They move no "
-	 "time: "
-	 "set it above the longest gap in the data, or all that follows a gap is rejected."},
+	 "Records further ahead of task time than this are rejected. They move no time: set it above the longest gap "
+	 "in the "
+	 "data and above what one partition may lag behind another."},
 	{"time.negative", CONF_FLAG, "reject", "reject|allow", 0, 0, AT(allow_negative_time), "reject, allow",
 	 "Whether event times before 1970 are taken."},
 	{"end.of.input", CONF_FLAG, "close", "close|keep", 0, 0, AT(end_of_input_keep), "close, keep",

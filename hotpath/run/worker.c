@@ -851,8 +851,7 @@ void weir_worker_apply_rows(struct weir_worker *w, struct weir_bundle *b, const 
 	}
 }
 
-/* time.future.max.ms: refuses records further ahead than that of task time and of their own partition's (one that is
- * behind, as after a standstill, makes no records of the others wrong), as if they had not been there: they move no
+/* time.future.max.ms: refuses records further ahead of task time than that, as if they had not been there: they move no
  * time. Every owner judges the whole batch in its order and so comes to the same answer; each refuses its own rows.
  * Returns the partition's largest accepted time in the batch. Only where the guard is on. */
 static int64_t guard_future(struct weir_worker *w, struct weir_bundle *b, const struct weir_fragment *fr,
@@ -877,9 +876,8 @@ static int64_t guard_future(struct weir_worker *w, struct weir_bundle *b, const 
 		uint32_t row = fr->sel.row[i];
 		bool mine = next < own_count && own[next] == row;
 		int64_t task = weir_max_i64(clock->before, max ? part : weir_min_i64(clock->others, part));
-		int64_t than = weir_max_i64(task, part);
 		next += mine;
-		if (task != WEIR_TIME_UNSET && fr->time[row] > than && fr->time[row] - than > w->cf.future_max_ms) {
+		if (task != WEIR_TIME_UNSET && fr->time[row] > task && fr->time[row] - task > w->cf.future_max_ms) {
 			ahead[row / 64] |= UINT64_C(1) << (row % 64);
 			if (mine)
 				weir_row_errors_add(&st->errors, row, WEIR_REASON_FUTURE, UINT32_MAX, NULL,

@@ -391,29 +391,6 @@ static void test_future_guard_refuses_and_moves_no_time(void **state)
 	job_end(&j);
 }
 
-/* One partition is far behind, as after a standstill: what the other one brings in small steps is no future. */
-static void test_future_guard_while_a_partition_is_behind(void **state)
-{
-	(void)state;
-	struct job j = job_begin();
-	struct weir_stats stats;
-	conf_set(&j, "time.future.max.ms", "100");
-	struct weir_stream *st = weir_merge(source(&j, "s0", "in", 0), source(&j, "s1", "in2", 0));
-	st = weir_aggregate(weir_tumble(weir_key_by(st, "k"), 1000), "w", "k, COUNT(*) AS n");
-	(void)weir_sink(st, "out", OUT);
-	job_start(&j);
-	push(&j, "in2", "{\"k\":\"a\",\"v\":1,\"ts\":0}");
-	for (int64_t ts = 0; ts < 500; ts += 50)
-		push_kv(&j, "a", 1, ts);
-	push_kv(&j, "a", 1, 551); /* 101 ahead of all */
-	push(&j, "in2", "{\"k\":\"a\",\"v\":1,\"ts\":101}");
-	push(&j, "in2", "{\"k\":\"a\",\"v\":1,\"ts\":90}");
-	weir_driver_stats(j.dr, &stats);
-	assert_int_equal(stats.records_rejected, 2);
-	assert_int_equal(stats.records_late, 0);
-	job_end(&j);
-}
-
 static void test_late_records_keep_their_bytes_and_say_why(void **state)
 {
 	(void)state;
@@ -473,7 +450,6 @@ int main(void)
 		cmocka_unit_test(test_two_stages_of_windows),
 		cmocka_unit_test(test_two_inputs_close_by_the_slower_one),
 		cmocka_unit_test(test_future_guard_refuses_and_moves_no_time),
-		cmocka_unit_test(test_future_guard_while_a_partition_is_behind),
 		cmocka_unit_test(test_late_records_keep_their_bytes_and_say_why),
 		cmocka_unit_test(test_advance_moves_every_partition),
 		cmocka_unit_test(test_errors_policy_fail_stops_with_the_place),
