@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "hotpath/core/mem.h"
+#include "io/app_name.h"
 #include "io/kafka/property.h"
 
 enum { WARNINGS_MAX = 100, FILE_BYTES_MAX = 1 << 20, VALUE_BYTES_MAX = 1 << 16 };
@@ -730,12 +731,20 @@ enum weir_err weir_conf_set_from(struct weir_conf *cf, const char *name, const c
 		enum weir_err err = set_foreign(cf, name, value, origin, place, &known, out);
 		return known ? err : unknown_name(cf, name, out);
 	}
-	if (!parse_value(&defs[i], value, NULL))
-		return bad_value(&defs[i], name, value, out);
-	if (defs[i].kind == CONF_NOTHING || strcmp(defs[i].name, "state.dir") == 0)
-		warn(cf, name);
-	keep_value(&cf->values[i], value, origin, place);
-	return WEIR_OK;
+	struct weir_mem m = {0};
+	/* Flink's jobs are called as people call them. */
+	if (strcmp(name, "pipeline.name") == 0 && *value != 0)
+		value = weir_app_name(&m, value, strlen(value));
+	enum weir_err err = WEIR_OK;
+	if (!parse_value(&defs[i], value, NULL)) {
+		err = bad_value(&defs[i], name, value, out);
+	} else {
+		if (defs[i].kind == CONF_NOTHING || strcmp(defs[i].name, "state.dir") == 0)
+			warn(cf, name);
+		keep_value(&cf->values[i], value, origin, place);
+	}
+	weir_mem_fini(&m);
+	return err;
 }
 
 bool weir_conf_kafka(const struct weir_conf *cf, uint32_t i, const char **name, const char **value)

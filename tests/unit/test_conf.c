@@ -126,6 +126,9 @@ static void test_values_and_aliases(void **state)
 	assert_int_equal(s.time_future_max_ms, 3600000);
 	assert_int_equal(s.errors_policy, WEIR_ERRORS_DEAD_LETTER);
 	assert_string_equal(weir_conf_get(cf, "pipeline.name"), "revenue");
+	set(cf, "pipeline.name", "My revenue");
+	assert_string_equal(weir_conf_get(cf, "application.id"), "My-revenue");
+	set(cf, "pipeline.name", "revenue");
 	assert_true(weir_conf_is_set(cf, "application.id"));
 	weir_conf_destroy(cf);
 	cf = weir_conf_create();
