@@ -327,6 +327,7 @@ enum weir_err weir_kafka_sources_open(struct weir_core *co, const _Atomic bool *
 		scan[count] = s;
 		err = kafka_scan(&scans[count], pl->scans[s].table, &m, dg);
 		bool headers = true;
+		scans[count].inner = pl->scans[s].repartition >= 0;
 		if (err == WEIR_OK)
 			err = headers_read(&headers, co, s, dg);
 		scans[count++].headers_unused = !headers;

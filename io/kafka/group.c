@@ -203,6 +203,28 @@ int64_t weir_kafka_group_start_of(const struct weir_kafka_input *in, const struc
 	return in->streams[pt->scan].from_group && pt->committed >= 0 ? pt->committed : pt->first;
 }
 
+/* Whoever has run before expects to go on: that a group has no offsets (yet, or any more) is said, once. */
+static void say_first(struct weir_kafka_input *in)
+{
+	for (uint32_t s = 0; s < in->stream_count; s++) {
+		struct weir_kafka_stream *st = &in->streams[s];
+		uint32_t count = 0, owned = 0;
+		for (uint32_t p = st->part_base; p < st->part_base + st->part_count; p++) {
+			const struct weir_kafka_part *pt = &in->parts[p];
+			bool asked = pt->owned && !pt->later && pt->seek < 0;
+			owned += asked;
+			count += asked && pt->committed < 0;
+		}
+		if (st->told_first || !st->from_group || count == 0)
+			continue;
+		st->told_first = true;
+		weir_kafka_client_say(in->kc, 6,
+				      "table %s: group %s has no offsets of %u of %u partitions: they are read "
+				      "from the earliest",
+				      st->table, in->group, count, owned);
+	}
+}
+
 /* The group's offsets for partitions that begin there, if not asked for before. */
 static enum weir_err ask_committed(struct weir_kafka_input *in, struct weir_diag **dg)
 {
@@ -210,9 +232,10 @@ static enum weir_err ask_committed(struct weir_kafka_input *in, struct weir_diag
 	for (uint32_t p = 0; p < in->part_count && !in->committed_known; p++)
 		need |= in->parts[p].owned && !in->parts[p].later && in->parts[p].seek < 0 &&
 			in->streams[in->parts[p].scan].from_group;
-	if (!need)
-		return WEIR_OK;
-	return weir_kafka_group_ask(in, false, dg);
+	enum weir_err err = need ? weir_kafka_group_ask(in, false, dg) : WEIR_OK;
+	if (err == WEIR_OK)
+		say_first(in);
+	return err;
 }
 
 /* An offset somebody wrote down is only looked at where it is used: later runs go on elsewhere. */

@@ -121,6 +121,7 @@ static void set_streams(struct weir_kafka_input *in, const struct weir_kafka_inp
 			.bounded = sc->bounded,
 			.from_group = sc->from_group,
 			.bound_from_group = sc->bounded && sc->bound_from_group,
+			.told_first = sc->inner,
 			.headers = !sc->headers_unused};
 	}
 }

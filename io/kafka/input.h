@@ -37,6 +37,7 @@ struct weir_kafka_scan {
 	int64_t bound_ts;
 	const char *bound_offsets;
 	bool bound_from_group; /* scan.bounded.mode = group-offsets: bound counts only where the group has no offset */
+	bool inner;            /* a repartition topic: that it begins at its beginning is no news */
 	bool read_uncommitted; /* of all scans or of none: it is the consumer's */
 	bool headers_unused;   /* nobody reads headers, dead letters and late.topic included: records come without */
 };

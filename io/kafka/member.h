@@ -76,6 +76,7 @@ struct weir_kafka_stream {
 	char *table;
 	char *pattern; /* NULL: topics are named */
 	bool bounded, from_group, bound_from_group, headers;
+	bool told_first; /* that it begins where the group has no offsets, or nobody is to be told */
 };
 
 struct weir_kafka_input {

@@ -208,6 +208,7 @@ static enum weir_err find_partitions(struct weir_kafka_input *in, uint32_t scan,
 								       .seek = -1,
 								       .short_eof = -1,
 								       .unheld_eof = -1,
+								       .seen_next = -1,
 								       .last_ts = -1};
 	return WEIR_OK;
 }

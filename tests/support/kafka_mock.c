@@ -79,11 +79,19 @@ void mock_fill(const char *topic, int partitions, int records)
 	rd_kafka_destroy(rk);
 }
 
-static void swallow(void *ctx, int level, const char *text)
+static char said[16384];
+
+static void keep(void *ctx, int level, const char *text)
 {
+	size_t bytes = strlen(said);
 	(void)ctx;
 	(void)level;
-	(void)text;
+	snprintf(said + bytes, sizeof said - bytes, "%s\n", text);
+}
+
+bool mock_has_said(const char *part)
+{
+	return strstr(said, part) != NULL;
 }
 
 static struct weir_kafka_input *open_input(const char *topic, const char *group, bool member, bool fence, bool bounded,
@@ -110,10 +118,11 @@ static struct weir_kafka_input *open_input(const char *topic, const char *group,
 					     .scans = &scan,
 					     .scan_count = 1,
 					     .broker_wait_ms = PATIENCE_MS};
-	struct weir_kafka_log lg = {swallow, NULL};
+	struct weir_kafka_log lg = {keep, NULL};
 	struct weir_kafka_input *in = NULL;
 	struct weir_diag *dg = NULL;
 	struct weir_conf *cf = weir_conf_create();
+	said[0] = '\0';
 	assert_int_equal(weir_conf_set(cf, "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(cluster), NULL),
 			 WEIR_OK);
 	for (size_t i = 0; i < WEIR_COUNT_OF(conf); i++)

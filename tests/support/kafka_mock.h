@@ -30,7 +30,9 @@ void mock_fill(const char *topic, int partitions, int records);
 /* Bytes of the value of record i, which are mock_byte(i, n); -1: null. */
 int mock_value_bytes(int i);
 char mock_byte(int i, int n);
-/* A member (or not) of group over one topic, bounded or not; log lines are swallowed. */
+/* Whether a line with part in it was logged by the member that was opened last. */
+bool mock_has_said(const char *part);
+/* A member (or not) of group over one topic, bounded or not; log lines are kept for mock_has_said. */
 struct weir_kafka_input *mock_input(const char *topic, const char *group, bool member, bool bounded);
 /* A member that reads nothing. */
 struct weir_kafka_input *mock_fence(const char *topic, const char *group);

@@ -338,13 +338,52 @@ static void test_fence(void **state)
 	weir_kafka_input_close(reader);
 }
 
+/* The first answer takes its time: that is no partition that stands still. Where nothing was committed is said. */
+static void test_begins(void **state)
+{
+	(void)state;
+	int64_t next[PARTITIONS] = {0};
+	struct weir_kafka_input *in = mock_input("shared", "begins", false, true);
+	assert_int_equal(weir_kafka_input_join(in, NULL), WEIR_OK);
+	mock_reach(in, WEIR_GROUP_ASSIGNED);
+	assert_int_equal(rd_kafka_mock_broker_set_rtt(mock_cluster(), 1, 500), 0);
+	assert_int_equal(weir_kafka_input_begin(in, NULL), WEIR_OK);
+	enum weir_kafka_group_state at;
+	assert_int_equal(weir_kafka_input_serve(in, 1, &at, NULL), WEIR_OK);
+	assert_int_equal(at, WEIR_GROUP_RUNNING);
+	assert_false(mock_has_said("nothing has come"));
+	assert_int_equal(rd_kafka_mock_broker_set_rtt(mock_cluster(), 1, 0), 0);
+	assert_true(mock_has_said(
+		"table t: group begins has no offsets of 4 of 4 partitions: they are read from the earliest"));
+	read_all(in, next);
+	commit(in, 0, RECORDS, "1");
+	commit(in, 2, RECORDS, "1");
+	weir_kafka_input_close(in);
+
+	in = mock_input("shared", "begins", false, true);
+	assert_int_equal(weir_kafka_input_join(in, NULL), WEIR_OK);
+	mock_reach(in, WEIR_GROUP_ASSIGNED);
+	assert_int_equal(weir_kafka_input_begin(in, NULL), WEIR_OK);
+	assert_true(mock_has_said("no offsets of 2 of 4 partitions"));
+	commit(in, 1, RECORDS, "1");
+	commit(in, 3, RECORDS, "1");
+	weir_kafka_input_close(in);
+
+	in = mock_input("shared", "begins", false, true);
+	assert_int_equal(weir_kafka_input_join(in, NULL), WEIR_OK);
+	mock_reach(in, WEIR_GROUP_ASSIGNED);
+	assert_int_equal(weir_kafka_input_begin(in, NULL), WEIR_OK);
+	assert_false(mock_has_said("no offsets"));
+	weir_kafka_input_close(in);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shared), cmocka_unit_test(test_errors_that_pass),
 		cmocka_unit_test(test_lost),   cmocka_unit_test(test_errors_that_stay),
 		cmocka_unit_test(test_rejoin), cmocka_unit_test(test_close_while_joining),
-		cmocka_unit_test(test_fence),
+		cmocka_unit_test(test_fence),  cmocka_unit_test(test_begins),
 	};
 	return cmocka_run_group_tests(tests, setup, mock_teardown);
 }
