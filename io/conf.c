@@ -454,7 +454,8 @@ static bool parse_value(const struct conf_def *d, const char *s, void *to)
 			return false;
 		break;
 	case CONF_GUARANTEE:
-		if (strcasecmp(s, "exactly_once_v2") == 0 || strcasecmp(s, "exactly-once") == 0)
+		if (strcasecmp(s, "exactly_once_v2") == 0 || strcasecmp(s, "exactly_once_beta") == 0 ||
+		    strcasecmp(s, "exactly-once") == 0)
 			s = "exactly_once";
 		else if (strcasecmp(s, "at-least-once") == 0)
 			s = "at_least_once";
@@ -725,6 +726,8 @@ enum weir_err weir_conf_set_from(struct weir_conf *cf, const char *name, const c
 	if (strlen(value) > VALUE_BYTES_MAX)
 		return weir_diag_set(out, WEIR_E_CONF, "the value of property '%s' is longer than %d bytes", name,
 				     VALUE_BYTES_MAX);
+	if (strcmp(name, "max.task.idle.ms") == 0 && strcmp(value, "-1") == 0)
+		value = "0"; /* Kafka Streams' word for not at all */
 	int i = find_def(starts_with(name, "properties.bootstrap.servers") ? name + strlen("properties.") : name);
 	if (i < 0) {
 		bool known;

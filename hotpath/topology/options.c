@@ -150,6 +150,10 @@ static const struct {
 	{"flink.partition-discovery.interval-millis", "use scan.topic-partition-discovery.interval"},
 	{"default.deserialization.exception.handler", "use errors.policy"},
 	{"default.production.exception.handler", "use errors.policy"},
+	{"deserialization.exception.handler", "use errors.policy"},
+	{"production.exception.handler", "use errors.policy"},
+	{"processing.exception.handler", "use errors.policy"},
+	{"errors.dead.letter.queue.topic.name", "use errors.deadletterqueue.topic.name"},
 	{"default.timestamp.extractor", "use WATERMARK FOR in CREATE TABLE"},
 	{"default.key.serde", "use key.format"},
 	{"default.value.serde", "use value.format"},
@@ -157,8 +161,53 @@ static const struct {
 	{"cache.max.bytes.buffering", "use emit.interval.ms and memory.max"},
 	{"statestore.cache.max.bytes", "use emit.interval.ms and memory.max"},
 	{"rocksdb.config.setter", "not needed: state is in memory"},
+	{"default.dsl.store", "not needed: state is in memory"},
+	{"dsl.store.suppliers.class", "not needed: state is in memory"},
+	{"state.cleanup.delay.ms", "not needed: state is in memory"},
+	{"buffered.records.per.partition", "use memory.max"},
+	{"input.buffer.max.bytes", "use memory.max"},
+	{"acceptable.recovery.lag", "use standby.replicas"},
+	{"max.warmup.replicas", "use standby.replicas"},
+	{"probing.rebalance.interval.ms", "use standby.replicas"},
+	{"window.size.ms", "use key.format = windowed"},
+	{"windowed.inner.class.serde", "use key.format = windowed"},
+	{"default.windowed.key.serde.inner", "use key.format = windowed"},
+	{"default.windowed.value.serde.inner", "use value.format"},
+	{"windowstore.changelog.additional.retention.ms", "not needed: leave it out"},
+	{"repartition.purge.interval.ms", "not needed: what was read is deleted at every commit"},
+	{"topology.optimization", "not needed: leave it out"},
+	{"upgrade.from", "not needed: leave it out"},
+	{"poll.ms", "not needed: leave it out"},
+	{"task.timeout.ms", "not needed: leave it out"},
+	{"default.client.supplier", "not needed: leave it out"},
+	{"built.in.metrics.version", "not needed: leave it out"},
+	{"metrics.recording.level", "not needed: leave it out"},
+	{"metrics.num.samples", "not needed: leave it out"},
+	{"metrics.sample.window.ms", "not needed: leave it out"},
+	{"metric.reporters", "not needed: leave it out"},
+	{"client.dns.lookup", "not needed: leave it out"},
+	{"security.providers", "not needed: leave it out"},
+	{"send.buffer.bytes", "use socket.send.buffer.bytes"},
+	{"receive.buffer.bytes", "use socket.receive.buffer.bytes"},
 	{"application.server", "not needed yet: leave it out"},
 };
+
+/* Whom a property is for, in front of its name. Those of consumer. and producer. are known. */
+static const struct {
+	const char *prefix;
+	const char *hint;
+} java_prefixes[] = {
+	{"main.consumer.", "use consumer.NAME"},
+	{"restore.consumer.", "use consumer.NAME"},
+	{"global.consumer.", "use consumer.NAME"},
+	{"admin.", "leave out admin. in front of the name"},
+	{"rack.aware.assignment.", "not needed: leave it out"},
+};
+
+static bool starts_with(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
 
 const char *weir_java_property_hint(const char *name)
 {
@@ -166,6 +215,12 @@ const char *weir_java_property_hint(const char *name)
 		if (strcmp(name, java_properties[i].name) == 0)
 			return java_properties[i].hint;
 	}
+	for (size_t i = 0; i < WEIR_COUNT_OF(java_prefixes); i++) {
+		if (starts_with(name, java_prefixes[i].prefix))
+			return java_prefixes[i].hint;
+	}
+	if (starts_with(name, "consumer.") || starts_with(name, "producer."))
+		return weir_java_property_hint(strchr(name, '.') + 1);
 	return NULL;
 }
 
@@ -449,11 +504,6 @@ static const struct option_def *find_def(uint32_t bit, const char *name)
 			return &defs[i];
 	}
 	return NULL;
-}
-
-static bool starts_with(const char *s, const char *prefix)
-{
-	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
 static enum weir_err unknown_name(struct parse *ps, const char *name)

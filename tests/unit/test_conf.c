@@ -105,6 +105,7 @@ static void test_values_and_aliases(void **state)
 	set(cf, "execution.checkpointing.interval", "10 s");
 	set(cf, "table.exec.source.idle-timeout", "PT1M");
 	set(cf, "processing.guarantee", "exactly_once_v2");
+	set(cf, "max.task.idle.ms", "-1");
 	set(cf, "memory.max", "512MiB");
 	set(cf, "exchange", "LOCAL");
 	set(cf, "task.time", "max");
@@ -119,6 +120,7 @@ static void test_values_and_aliases(void **state)
 	assert_int_equal(s.workers, 3);
 	assert_int_equal(s.commit_ms, 10000);
 	assert_int_equal(s.idle_ms, 60000);
+	assert_int_equal(s.join_wait_ms, 0);
 	assert_int_equal(s.guarantee, WEIR_EXACTLY_ONCE);
 	assert_int_equal(s.memory_max, 512 << 20);
 	assert_int_equal(s.exchange, WEIR_EXCHANGE_SETTING_LOCAL);
@@ -158,6 +160,17 @@ static void test_refused(void **state)
 	refuse("table.local-time-zone", "PDT", "UTC only");
 	refuse("sasl.jaas.config", "x", "use sasl.username and sasl.password");
 	refuse("properties.key.deserializer", "x", "not needed");
+	refuse("consumer.max.poll.records", "5", "not needed");
+	refuse("producer.buffer.memory", "5", "use queue.buffering.max.kbytes");
+	refuse("main.consumer.fetch.min.bytes", "5", "use consumer.NAME");
+	refuse("restore.consumer.fetch.min.bytes", "5", "use consumer.NAME");
+	refuse("admin.retries", "5", "leave out admin.");
+	refuse("processing.exception.handler", "x", "use errors.policy");
+	refuse("deserialization.exception.handler", "x", "use errors.policy");
+	refuse("acceptable.recovery.lag", "5", "use standby.replicas");
+	refuse("task.timeout.ms", "5", "not needed");
+	refuse("max.task.idle.ms", "-2", "a duration");
+	refuse("join.wait.ms", "-1", "a duration");
 	struct weir_conf *cf = weir_conf_create();
 	struct weir_settings s;
 	struct weir_diag *dg = NULL;
