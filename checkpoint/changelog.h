@@ -32,6 +32,7 @@ struct weir_topic_spec {
 	enum weir_topic_kind kind;
 	uint32_t partitions;     /* wanted; an existing topic keeps its number, unless: */
 	bool partitions_fixed;   /* another number is WEIR_E_CONF naming both */
+	bool keyless;            /* its records have no keys: no topic for it that is compacted */
 	bool must_exist;         /* topics.create = false: a topic that is not there is WEIR_E_CONF */
 	const char *compression; /* none gzip snappy lz4 zstd; NULL: none */
 };

@@ -247,6 +247,7 @@ static enum weir_err add_topic(struct weir_core *co, const struct weir_core_topi
 				       .kind = t->kind,
 				       .partitions = t->partitions ? t->partitions : most_partitions(co->plan),
 				       .partitions_fixed = t->partitions_fixed,
+				       .keyless = t->keyless,
 				       .must_exist = !co->settings.topics_create,
 				       .compression = t->compression};
 	ou->kind = WEIR_OUTPUT_TOPIC;
@@ -309,6 +310,7 @@ static enum weir_err add_sink(struct weir_core *co, const struct weir_plan_sink 
 					    .path = sk->table ? weir_table_folder(co, sk->table) : NULL,
 					    .partitions = (uint32_t)to->sink_partitions,
 					    .partitions_fixed = to->sink_partitions > 0,
+					    .keyless = sk->repartition < 0 && !sk->has_key,
 					    .compression = to->sink_compression,
 					    .kind = sk->repartition >= 0 ? WEIR_TOPIC_REPARTITION : WEIR_TOPIC_RESULT};
 		return add_topic(co, &t, dg);

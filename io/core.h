@@ -110,7 +110,7 @@ struct weir_core_topic {
 	const char *name;
 	const char *path;
 	uint32_t partitions; /* 0: as many as the largest source */
-	bool partitions_fixed;
+	bool partitions_fixed, keyless;
 	const char *compression;
 	enum weir_topic_kind kind;
 };

@@ -61,6 +61,7 @@ struct log_topic {
 	const char *compression; /* borrowed */
 	int64_t batch_bytes_max;
 	int64_t retention_ms; /* -1: no matter */
+	bool keyless;         /* its records have no keys */
 	int64_t old_ms;       /* a result older than this is deleted by the broker at once; INT64_MIN: no matter */
 };
 struct log_cluster {
@@ -292,6 +293,14 @@ static enum weir_err check_settings(struct log *lg, struct log_topic *t, struct 
 			"topic %s is a repartition topic, whose every record counts, but its cleanup.policy "
 			"is compact",
 			t->name);
+	if (t->keyless && st.compact) {
+		enum weir_err err = weir_diag_set(dg, WEIR_E_CONF,
+						  "topic %s is compacted and takes no record without a key, and the "
+						  "results that go there have none",
+						  t->name);
+		weir_diag_add_hint(dg != NULL ? *dg : NULL, "'key.format' and 'key.fields' of the sink make one");
+		return err;
+	}
 	if (t->kind == WEIR_TOPIC_CHANGELOG && st.message_bytes_max < PACK_BYTES_MAX + RECORD_OVERHEAD)
 		return weir_diag_set(dg, WEIR_E_CONF,
 				     "topic %s is a changelog and takes messages of up to %d bytes, but its "
@@ -384,6 +393,7 @@ static enum weir_err log_topic(struct weir_log *base, const struct weir_topic_sp
 	struct log_topic *t = &lg->topics[lg->topic_count];
 	*t = (struct log_topic){.name = weir_xstrdup(spec->name),
 				.kind = spec->kind,
+				.keyless = spec->keyless,
 				.partitions = spec->partitions,
 				.compression = spec->compression,
 				.batch_bytes_max = INT64_MAX,

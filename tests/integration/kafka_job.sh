@@ -477,6 +477,12 @@ if wants wrong; then
 	expect "a missing source" 78 'no.such' timeout 60 "$weir" run "$scratch/wrong.sql" -b "$b"
 	sql "$scratch/wrong.sql" wrong final
 	expect "a sink that is not to be made" 78 'topics.create' timeout 60 "$weir" run "$scratch/wrong.sql" -b "$b" -X topics.create=false
+	$kafka create "$scratch/broker" wrong-compacted 2 cleanup.policy=compact >/dev/null 2>&1 || not_ok "making a compacted topic"
+	sql "$scratch/wrong.sql" wrong-compacted final "$bounded"
+	expect "a compacted sink, rows with keys" 0 'records in' timeout 60 "$weir" run "$scratch/wrong.sql" -b "$b" -g wrong-compacted
+	sed -i "s/'topic' = 'wrong-compacted', 'format' = 'json', .*)/'topic' = 'wrong-compacted', 'format' = 'json')/" "$scratch/wrong.sql"
+	expect "rows without keys" 78 'topic wrong-compacted is compacted and takes no record without a key' \
+		timeout 60 "$weir" run "$scratch/wrong.sql" -b "$b" -g wrong-keyless
 	expect "no broker, and no patience" 75 '127.0.0.1:1' timeout 60 "$weir" run "$scratch/wrong.sql" -b 127.0.0.1:1 -X broker.wait.ms=2s
 fi
 [ "$failures" = 0 ]
