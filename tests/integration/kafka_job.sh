@@ -2,9 +2,9 @@
 # kafka_job.sh: the revenue job from topic to topic on a real broker: exact against an independent check under every
 # guarantee, killed and restarted, shared by instances that come, go and crash, through a broker that stops; the group
 # as Kafka's own tools see it.
-#   kafka_job.sh [--full] [--seed N] [--only SECTION]     --full: 200 kills instead of 20; sections: calm kill shared standby grown
-#                                        topic frozen away live reset wrong; prints `ok NAME` or `not ok NAME` lines, or
-#                                        `skipped: why`
+#   kafka_job.sh [--full] [--seed N] [--only SECTION]     --full: 200 kills instead of 20, a broker away for 60 s instead
+#                                        of 5; sections: calm kill shared standby grown topic frozen away live reset wrong;
+#                                        prints `ok NAME` or `not ok NAME` lines, or `skipped: why`
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/integration/lib
@@ -351,7 +351,7 @@ if wants away; then
 	pid=$!
 	sleep 2
 	$kafka stop "$scratch/broker"
-	sleep 5
+	sleep "$([ -z "$full" ] && echo 5 || echo 60)"
 	$kafka start "$scratch/broker" >/dev/null || not_ok "starting the broker again"
 	for ((k = 0; k < 900; k++)); do
 		kill -0 $pid 2>/dev/null || break
@@ -387,8 +387,16 @@ if wants away; then
 		else
 			not_ok "$1: a stop while the broker is away ends with $k: $(tail -n 3 "$scratch/said" | tr '\n' ' ')"
 		fi
+		timeout 240 "$weir" run "$scratch/$app.sql" -b "$b" -X "processing.guarantee=$2" 2>"$scratch/said" &
+		pid=$!
+		for ((k = 0; k < 300; k++)); do
+			grep -q 'waiting: no broker at' "$scratch/said" && break
+			sleep 0.1
+		done
 		$kafka start "$scratch/broker" >/dev/null || not_ok "starting the broker again"
-		expect "$1: the next run goes on" 0 "records in" timeout 180 "$weir" run "$scratch/$app.sql" -b "$b" -X "processing.guarantee=$2"
+		wait $pid
+		expect "$1: the next run begins without a broker, waits for it and goes on" 0 "0 waiting: .*records in" \
+			eval "echo $? \$(cat '$scratch/said')"
 	}
 	app=away-stateless
 	cat >"$scratch/$app.sql" <<-SQL
