@@ -429,8 +429,8 @@ static enum weir_err open_changelogs(struct weir_core *co, struct weir_diag **dg
 			err = weir_diag_set(
 				dg, WEIR_E_CONF,
 				"state %s is kept by source partition: %u of them, but now there are %u. To "
-				"start over: weir reset %s %s --execute",
-				pl->stages[s].name, found, most, co->app, co->home);
+				"start over: weir reset %s %s%s --execute",
+				pl->stages[s].name, found, most, co->app, co->home_kafka ? "-b " : "", co->home);
 	co->changelog_partitions = found;
 	return err;
 }

@@ -257,7 +257,7 @@ if wants grown; then
 			not_ok "$app: a source has more partitions: exit code $code, $(tail -n 3 "$scratch/grown-$app.said" | tr '\n' ' ')"
 		fi
 	done
-	expect "keyed: and is refused from then on" 78 'now there are 3. To start over: weir reset grown-keyed' \
+	expect "keyed: and is refused from then on" 78 'now there are 3. To start over: weir reset grown-keyed -b [0-9.:]+ --execute' \
 		timeout 60 "$weir" run "$scratch/grown-keyed.sql" -b "$b"
 	"$weir" run "$scratch/grown-moved.sql" -b "$b" 2>"$scratch/said" &
 	pid=$!
