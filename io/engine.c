@@ -75,13 +75,20 @@ static void say(void *ctx, int level, const char *text)
 	weir_core_log(ctx, level, "%s", text);
 }
 
+/* Whether some stage is re-keyed within this process. */
+static bool is_local(const struct weir_plan *pl)
+{
+	bool local = false;
+	for (uint32_t s = 0; s < pl->stage_count; s++)
+		local |= weir_plan_stage_alone(&pl->stages[s]);
+	return local;
+}
+
 /* Whether there is anything to follow: state whose slots move with the input's partitions. */
 static bool follows(const struct weir_core *co)
 {
-	bool local = false;
-	for (uint32_t s = 0; s < co->plan->stage_count; s++)
-		local |= weir_plan_stage_alone(&co->plan->stages[s]);
-	return co->settings.standby_replicas != 0 && co->input && weir_plan_kept_stages(co->plan) != 0 && !local;
+	return co->settings.standby_replicas != 0 && co->input && weir_plan_kept_stages(co->plan) != 0 &&
+	       !is_local(co->plan);
 }
 
 /* What in reads without a bound. */
@@ -641,10 +648,7 @@ static enum weir_err check_alone(const struct weir_core *co, bool *all, struct w
 		for (uint32_t p = 0; p < co->plan->scans[s].partition_count; p++)
 			owned += weir_core_owns(co, s, p);
 	*all = owned == co->plan->partition_count;
-	bool local = false;
-	for (uint32_t s = 0; s < co->plan->stage_count; s++)
-		local |= weir_plan_stage_alone(&co->plan->stages[s]);
-	if (*all || !local)
+	if (*all || !is_local(co->plan))
 		return WEIR_OK;
 	return weir_diag_set(
 		dg, WEIR_E_CONF,
@@ -664,6 +668,37 @@ static enum weir_err wait_revoked(struct weir_engine *en, int64_t end_us, struct
 	return err;
 }
 
+static void say_waiting(struct weir_engine *en, int64_t session_us)
+{
+	en->alone_us = now_us();
+	weir_core_log(&en->core, 5, "the group has other members: waiting up to %lld s for those that may have crashed",
+		      (long long)(session_us / 1000000));
+}
+
+/* Before a local exchange joins the group, which would take partitions from those that are there: waits for members
+ * that crashed, which are in it until their session ends. */
+static enum weir_err ask_alone(struct weir_engine *en, struct weir_diag **dg)
+{
+	struct weir_kafka_input *in = en->core.input;
+	const int64_t session_us = weir_kafka_input_session_ms(in) * 1000;
+	enum weir_kafka_group_state state;
+	enum weir_err err = WEIR_OK;
+	uint32_t others;
+	while (err == WEIR_OK && !atomic_load_explicit(&en->stop_asked, memory_order_relaxed) &&
+	       (others = weir_kafka_input_others(in)) != 0) {
+		if (en->alone_us == 0)
+			say_waiting(en, session_us);
+		else if (now_us() >= en->alone_us + session_us)
+			return weir_diag_set(
+				dg, WEIR_E_CONF,
+				"group %s has other members (%u), and this query re-keys within one process "
+				"(exchange=local). Stop the others, or give it another application.id",
+				en->core.app, others);
+		err = weir_kafka_input_serve(in, GROUP_SLEEP_MS, &state, dg);
+	}
+	return err;
+}
+
 /* A local exchange that is not given everything. Later on it waits for that. At first others may be this application's
  * own past: members that crashed are in the group until their session ends, so that is waited for, and only then it is
  * refused. */
@@ -672,13 +707,8 @@ static enum weir_err wait_alone(struct weir_engine *en, bool *again, struct weir
 	int64_t end_us = INT64_MAX;
 	if (!en->begun) {
 		int64_t session_us = weir_kafka_input_session_ms(en->core.input) * 1000;
-		if (en->alone_us == 0) {
-			en->alone_us = now_us();
-			weir_core_log(
-				&en->core, 5,
-				"the group has other members: waiting up to %lld s for those that may have crashed",
-				(long long)(session_us / 1000000));
-		}
+		if (en->alone_us == 0)
+			say_waiting(en, session_us);
 		end_us = en->alone_us + session_us;
 		if (now_us() >= end_us)
 			return weir_diag_code(*dg);
@@ -930,6 +960,8 @@ static enum weir_err run_group(struct weir_engine *en, struct weir_diag **dg)
 	en->core.start_aside = start_aside;
 	en->core.start_ctx = en;
 	enum weir_err err = start_standby(en, dg);
+	if (err == WEIR_OK && is_local(en->core.plan))
+		err = ask_alone(en, dg);
 	if (err == WEIR_OK)
 		err = weir_kafka_input_join(en->core.input, dg);
 	bool again = true;

@@ -539,6 +539,29 @@ void weir_kafka_input_say_end(struct weir_kafka_input *in)
 	weir_diag_destroy(dg);
 }
 
+uint32_t weir_kafka_input_others(struct weir_kafka_input *in)
+{
+	char instance[256] = "";
+	size_t bytes = sizeof instance;
+	const struct rd_kafka_group_list *list = NULL;
+	uint32_t others = 0;
+	if (!in->is_member)
+		return 0;
+	(void)rd_kafka_conf_get(rd_kafka_conf(in->rk), "group.instance.id", instance, &bytes);
+	/* Part of an answer (some broker is away) is one: the group's own broker is in it, or nobody can join. */
+	(void)rd_kafka_list_groups(in->rk, in->group, &list, OTHERS_MS);
+	for (int g = 0; list != NULL && g < list->group_cnt; g++)
+		for (int m = 0; m < list->groups[g].member_cnt; m++) {
+			/* A broker calls a static member by its instance, a stroke and a random number. */
+			const char *id = list->groups[g].members[m].member_id;
+			size_t n = strlen(instance);
+			others += n == 0 || strncmp(id, instance, n) != 0 || id[n] != '-';
+		}
+	if (list != NULL)
+		rd_kafka_group_list_destroy(list);
+	return others;
+}
+
 int64_t weir_kafka_input_session_ms(const struct weir_kafka_input *in)
 {
 	char text[16] = "";

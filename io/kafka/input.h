@@ -117,6 +117,9 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_input_release(struct weir_kafka_input *
 WEIR_MUST_CHECK enum weir_err weir_kafka_input_rejoin(struct weir_kafka_input *in, struct weir_diag **dg);
 /* How long a member that crashed may stay in the group: its session, and some seconds for the group to notice. */
 int64_t weir_kafka_input_session_ms(const struct weir_kafka_input *in);
+/* How many members the group has that are not this one, nor what this one (a static member) was before, as the brokers
+ * say; 0 where they do not say. Before join; waits for an answer up to 5 s. */
+uint32_t weir_kafka_input_others(struct weir_kafka_input *in);
 /* Of a fence: bounded input of what is owned came to its end, everything committed. Others learn it by
  * await_others. */
 void weir_kafka_input_say_end(struct weir_kafka_input *in);

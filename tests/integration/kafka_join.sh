@@ -277,7 +277,7 @@ alone_job() {
 		return
 	fi
 	sed -i "s/$bounded//" "$scratch/$app.sql"
-	(run "$scratch/$app.sql" 2>"$scratch/said") &
+	(run "$scratch/$app.sql" 2>"$scratch/first") &
 	pid=$!
 	sleep 3
 	expect "$name: is refused once it had the time to go" 78 'has other members.*re-keys within one process' \
@@ -285,7 +285,8 @@ alone_job() {
 	kill -TERM $pid
 	wait $pid
 	k=$?
-	if [ $k = 0 ]; then ok "$name: the first one goes on"; else not_ok "$name: the first one ends with $k: $(tail -n 2 "$scratch/said")"; fi
+	if [ $k = 0 ]; then ok "$name: the first one goes on"; else not_ok "$name: the first one ends with $k: $(tail -n 2 "$scratch/first")"; fi
+	if grep -q 'other members' "$scratch/first"; then not_ok "$name: the first one lost partitions to it: $(grep 'other members' "$scratch/first")"; else ok "$name: and loses nothing to it"; fi
 }
 taken_job() { # KIND-GUARANTEE: the stream of clicks is empty still
 	latest_sql "$1" >"$scratch/$1.sql"
