@@ -58,7 +58,7 @@ static enum weir_err check_topic(const struct weir_kafka_growth *gr, const struc
 		if (dg != NULL && *dg != NULL)
 			weir_diag_add_hint(*dg,
 					   "start again; state that is kept by source partition has to start over "
-					   "(weir reset %s)",
+					   "(weir reset %s -b BROKERS --execute)",
 					   gr->app);
 		return err;
 	}

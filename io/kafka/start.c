@@ -332,7 +332,7 @@ enum weir_err weir_kafka_start_check(const struct weir_kafka_input *in, const st
 	if (err != WEIR_OK && dg != NULL && *dg != NULL)
 		weir_diag_add_hint(*dg,
 				   "longer retention (retention.ms, retention.bytes) keeps records until they are "
-				   "read; weir reset %s starts over",
+				   "read; weir reset %s -b BROKERS --execute starts over",
 				   in->group);
 	return err;
 }

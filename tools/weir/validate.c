@@ -195,7 +195,7 @@ static int validate_run(const struct weir_verb *vb, int argc, char **argv)
 }
 
 static const struct weir_flag validate_options[] = {
-	{OPT_NO_ENVIRONMENT, 0, "no-environment", NULL, "do not look whether folders and topics are there"},
+	{OPT_NO_ENVIRONMENT, 0, "no-environment", NULL, "do not look whether folders and recorded topics are there"},
 	WEIR_JOB_OPTIONS,
 };
 
