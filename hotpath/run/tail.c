@@ -388,36 +388,9 @@ void weir_tail_exchange(struct weir_tail *tl, const int64_t *run, int64_t before
 	tl->upstream = upstream;
 }
 
-struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_col *const *in,
-				       const struct weir_sel *sel, const int64_t *time, uint32_t slot,
-				       struct weir_scratch *scratch, struct weir_buf *out)
-{
-	struct weir_tail_done done = {.errors = &tl->errors};
-	tl->errors.count = 0;
-	tl->pass.count = sel->count;
-	memcpy(tl->pass.row, sel->row, sel->count * sizeof *sel->row);
-	if (tl->filter)
-		done.filtered = weir_program_filter(tl->filter, in, &tl->pass, scratch, &tl->errors);
-	if (tl->pass.count == 0)
-		return done;
-	project(tl, in, &tl->pass, tl->pass.row[tl->pass.count - 1] + 1u, scratch);
-	for (uint32_t i = 0; i < tl->pass.count; i++) {
-		uint32_t row = tl->pass.row[i];
-		if (tl->sk->changelog)
-			set_op(tl, row, "+I");
-		if (tl->ou->kind == WEIR_OUTPUT_TOPIC) {
-			put_row(tl, row, false, time[row], slot, out);
-		} else if (tl->ou->kind == WEIR_OUTPUT_PRINT) {
-			print_row(tl, row, WEIR_OP_INSERT, time[row], out);
-		}
-	}
-	done.results = tl->pass.count;
-	return done;
-}
-
-struct weir_tail_done weir_tail_spread(struct weir_tail *tl, const struct weir_col *const *in,
-				       const struct weir_sel *sel, const int64_t *time, const uint16_t *slot,
-				       struct weir_scratch *scratch, struct weir_buf *out, uint64_t *at)
+/* Filters sel and runs the projection over what passes (tl->pass). */
+static struct weir_tail_done pass_rows(struct weir_tail *tl, const struct weir_col *const *in,
+				       const struct weir_sel *sel, struct weir_scratch *scratch)
 {
 	struct weir_tail_done done = {.errors = &tl->errors, .passed = &tl->pass};
 	tl->errors.count = 0;
@@ -425,20 +398,42 @@ struct weir_tail_done weir_tail_spread(struct weir_tail *tl, const struct weir_c
 	memcpy(tl->pass.row, sel->row, sel->count * sizeof *sel->row);
 	if (tl->filter)
 		done.filtered = weir_program_filter(tl->filter, in, &tl->pass, scratch, &tl->errors);
-	if (tl->pass.count == 0)
-		return done;
-	project(tl, in, &tl->pass, tl->pass.row[tl->pass.count - 1] + 1u, scratch);
-	for (uint32_t i = 0; i < tl->pass.count; i++) {
+	if (tl->pass.count != 0)
+		project(tl, in, &tl->pass, tl->pass.row[tl->pass.count - 1] + 1u, scratch);
+	done.results = tl->pass.count;
+	return done;
+}
+
+WEIR_INLINE void put_insert(struct weir_tail *tl, uint32_t row, int64_t time, uint32_t slot, struct weir_buf *out)
+{
+	if (tl->sk->changelog)
+		set_op(tl, row, "+I");
+	if (tl->ou->kind == WEIR_OUTPUT_TOPIC)
+		put_row(tl, row, false, time, slot, out);
+	else if (tl->ou->kind == WEIR_OUTPUT_PRINT)
+		print_row(tl, row, WEIR_OP_INSERT, time, out);
+}
+
+struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_col *const *in,
+				       const struct weir_sel *sel, const int64_t *time, uint32_t slot,
+				       struct weir_scratch *scratch, struct weir_buf *out)
+{
+	struct weir_tail_done done = pass_rows(tl, in, sel, scratch);
+	for (uint32_t i = 0; i < done.results; i++)
+		put_insert(tl, tl->pass.row[i], time[tl->pass.row[i]], slot, out);
+	return done;
+}
+
+struct weir_tail_done weir_tail_spread(struct weir_tail *tl, const struct weir_col *const *in,
+				       const struct weir_sel *sel, const int64_t *time, const uint16_t *slot,
+				       struct weir_scratch *scratch, struct weir_buf *out, uint64_t *at)
+{
+	struct weir_tail_done done = pass_rows(tl, in, sel, scratch);
+	for (uint32_t i = 0; i < done.results; i++) {
 		uint32_t row = tl->pass.row[i];
 		at[i] = out->bytes;
-		if (tl->sk->changelog)
-			set_op(tl, row, "+I");
-		if (tl->ou->kind == WEIR_OUTPUT_TOPIC)
-			put_row(tl, row, false, time[row], slot[row], out);
-		else if (tl->ou->kind == WEIR_OUTPUT_PRINT)
-			print_row(tl, row, WEIR_OP_INSERT, time[row], out);
+		put_insert(tl, row, time[row], slot[row], out);
 	}
-	done.results = tl->pass.count;
 	return done;
 }
 
