@@ -8,6 +8,30 @@
 #include "hotpath/expr/tree.h"
 #include "hotpath/topology/planner.h"
 
+enum weir_err weir_planner_numbered_rows(struct weir_planner *p, struct weir_plan_stage *st, uint32_t keys,
+					 uint32_t count, const char **names, struct weir_type *types)
+{
+	struct weir_state_side *side = weir_mem_take(p->m, sizeof *side);
+	struct weir_agg *agg = weir_mem_take(p->m, sizeof *agg);
+	weir_state_row_agg(agg);
+	*side = (struct weir_state_side){.table = true, .col_count = count - keys, .types = types + keys};
+	st->key_count = keys;
+	st->column_count = count;
+	st->column_names = names;
+	st->column_types = types;
+	st->def = (struct weir_state_def){.name = st->name,
+					  .kind = WEIR_STATE_ROWS,
+					  .time_max = p->settings->task_time_max,
+					  .key_count = keys,
+					  .key_types = types,
+					  .agg_count = 1,
+					  .aggs = agg,
+					  .side_count = 1,
+					  .sides = side,
+					  .numbered = true};
+	return weir_state_def_init(&st->def, p->dg);
+}
+
 static const struct weir_type number_type = {.kind = WEIR_KIND_BIGINT, .not_null = true};
 
 void weir_planner_number(struct weir_planner *p, uint32_t origin, struct weir_plan_load *ld)
@@ -157,26 +181,8 @@ enum weir_err weir_planner_foreign(struct weir_planner *p, const struct weir_nod
 		exprs[n++] = weir_expr_column(p->m, at, &ks->column_types[at], ks->column_names[at]);
 	}
 	struct weir_plan_stage *st = &p->stages[index].stage;
-	struct weir_state_side *side = weir_mem_take(p->m, sizeof *side);
-	struct weir_agg *agg = weir_mem_take(p->m, sizeof *agg);
-	weir_state_row_agg(agg);
-	*side = (struct weir_state_side){.table = true, .col_count = n - own, .types = types + own};
-	st->key_count = own;
-	st->column_count = n;
-	st->column_names = names;
-	st->column_types = types;
 	st->hold_ms = node->state_grace_ms;
-	st->def = (struct weir_state_def){.name = st->name,
-					  .kind = WEIR_STATE_ROWS,
-					  .time_max = p->settings->task_time_max,
-					  .key_count = own,
-					  .key_types = types,
-					  .agg_count = 1,
-					  .aggs = agg,
-					  .side_count = 1,
-					  .sides = side,
-					  .numbered = true};
-	err = weir_state_def_init(&st->def, p->dg);
+	err = weir_planner_numbered_rows(p, st, own, n, names, types);
 	if (err == WEIR_OK)
 		err = weir_planner_branch_add(p, (struct weir_plan_branch){.from = WEIR_FROM_STAGE,
 									   .origin = from,

@@ -53,28 +53,10 @@ enum weir_err weir_planner_latest(struct weir_planner *p, const struct weir_node
 		n++;
 	}
 	up.count = n;
-	struct weir_state_side *side = weir_mem_take(p->m, sizeof *side);
-	struct weir_agg *agg = weir_mem_take(p->m, sizeof *agg);
-	weir_state_row_agg(agg);
-	*side = (struct weir_state_side){.table = true, .col_count = n - keys, .types = types + keys};
 	struct weir_plan_stage *st = &p->stages[index].stage;
-	st->key_count = keys;
 	st->reject_null_key = node->reject_null_key;
-	st->column_count = n;
-	st->column_names = names;
-	st->column_types = types;
 	st->hold_ms = in->grace_ms;
-	st->def = (struct weir_state_def){.name = st->name,
-					  .kind = WEIR_STATE_ROWS,
-					  .time_max = p->settings->task_time_max,
-					  .key_count = keys,
-					  .key_types = types,
-					  .agg_count = 1,
-					  .aggs = agg,
-					  .side_count = 1,
-					  .sides = side,
-					  .numbered = true};
-	err = weir_state_def_init(&st->def, p->dg);
+	err = weir_planner_numbered_rows(p, st, keys, n, names, types);
 	if (err == WEIR_OK)
 		err = weir_planner_walk(p, in, up, depth);
 	p->stages[index].busy = false;

@@ -57,6 +57,11 @@ enum weir_err weir_planner_fail(struct weir_planner *p, const char *what, const 
 /* The metadata column of that name, WEIR_META_NONE where there is none. */
 enum weir_meta weir_planner_meta(const char *name);
 
+/* Makes st keep the newest row by key, by a number that each row carries: columns are the keys, the number, the rest.
+ * names and types are kept. */
+enum weir_err weir_planner_numbered_rows(struct weir_planner *p, struct weir_plan_stage *st, uint32_t keys,
+					 uint32_t count, const char **names, struct weir_type *types);
+
 /* Goes up from node with what is wanted of its columns, until sources and stages are met: each is one branch. */
 enum weir_err weir_planner_walk(struct weir_planner *p, const struct weir_node *node, struct weir_plan_load ld,
 				uint32_t depth);
