@@ -441,6 +441,28 @@ enum weir_err weir_planner_walk(struct weir_planner *p, const struct weir_node *
 	}
 }
 
+/* Whether a node or its table asks for this name: what it stands for after a restart must not depend on the order in
+ * which stages are made. */
+static bool name_is_asked_for(const struct weir_topology *tp, const char *name)
+{
+	for (uint32_t i = 0; i < weir_topology_node_count(tp); i++) {
+		const struct weir_node *node = weir_topology_node(tp, i);
+		if (node->state_name && strcmp(node->state_name, name) == 0)
+			return true;
+		if (node->table && strcmp(node->table->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const struct weir_plan_stage_build *find_stage(const struct weir_planner *p, uint32_t count, const char *name)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (strcmp(p->stages[i].stage.name, name) == 0)
+			return &p->stages[i];
+	return NULL;
+}
+
 /* A new stage for node, busy. A node that is read again gets its name with a number behind it. */
 enum weir_err weir_planner_stage_add(struct weir_planner *p, const struct weir_node *node, const char *name,
 				     uint32_t *out)
@@ -452,14 +474,14 @@ enum weir_err weir_planner_stage_add(struct weir_planner *p, const struct weir_n
 	sb->node = node;
 	sb->busy = true;
 	sb->stage.name = name;
-	for (uint32_t i = 0, again = 0; i < index; i++)
-		if (strcmp(p->stages[i].stage.name, sb->stage.name) == 0) {
-			bool same =
-				p->stages[i].node == node || (node->table && p->stages[i].node->table == node->table);
-			if (!same)
-				return weir_planner_fail(p, "two states have the name %s: each needs its own", name);
-			sb->stage.name = weir_mem_printf(p->m, "%s-%u", name, ++again + 1);
-		}
+	const struct weir_plan_stage_build *of = find_stage(p, index, name);
+	if (of && of->node != node && !(node->table && of->node->table == node->table))
+		return weir_planner_fail(p, "two states have the name %s: each needs its own", name);
+	for (uint32_t again = 2; of; again++) {
+		sb->stage.name = weir_mem_printf(p->m, "%s-%u", name, again);
+		if (!find_stage(p, index, sb->stage.name) && !name_is_asked_for(p->tp, sb->stage.name))
+			break;
+	}
 	*out = index;
 	return WEIR_OK;
 }

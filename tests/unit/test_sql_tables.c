@@ -1,5 +1,6 @@
 /* test_sql_tables.c: SQL that is made of joins and tables: DISTINCT, USING, the last rows by ROW_NUMBER, UNION ALL of
  * tables, IN and EXISTS. */
+#include "hotpath/topology/plan.h"
 #include "tests/unit/sql_text.h"
 
 /* DISTINCT and UNION are a GROUP BY of all columns. */
@@ -291,12 +292,43 @@ static void test_full_join_of_full_join(void **state)
 		     "not supported yet: rows of a table without one that refers to them", "keep the rows");
 }
 
+#define BY "(SELECT merchant_id AS k, COUNT(*) AS n FROM orders GROUP BY merchant_id) "
+
+/* A full join on more than keys reads its sides twice, so their states are there twice: under names that no other state
+ * has, which would be read in their place after a restart. */
+static void test_names_of_states(void **state)
+{
+	(void)state;
+	static const char *const queries[] = {
+		"SELECT a.n, COUNT(*) FROM " BY "a FULL JOIN upserted b ON a.k = b.m AND a.n <> b.n GROUP BY a.n",
+		"SELECT a.n, COUNT(*) FROM " BY "a JOIN " BY "b ON a.k = b.k "
+		"FULL JOIN upserted c ON a.k = c.m AND a.n <> c.n GROUP BY a.n",
+		"SELECT a.n, COUNT(*) FROM " BY "a FULL JOIN " BY "b ON a.k = b.k "
+		"FULL JOIN upserted c ON COALESCE(a.k, b.k) = c.m AND a.n <> c.n GROUP BY a.n",
+	};
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+		struct compiled c;
+		compile(&c, queries[i]);
+		expect_ok(&c);
+		const struct weir_plan_settings settings = {.emit_coalesce = true, .app = "q"};
+		struct weir_plan *pl = NULL;
+		if (weir_plan_create(&pl, c.tp, &settings, &c.dg) != WEIR_OK)
+			fail_msg("%s: %s", queries[i], weir_diag_report(c.dg));
+		for (uint32_t k = 0; k < pl->stage_count; k++)
+			for (uint32_t before = 0; before < k; before++)
+				if (strcmp(pl->stages[k].name, pl->stages[before].name) == 0)
+					fail_msg("%s: two states %s", queries[i], pl->stages[k].name);
+		done(&c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests_of[] = {
-		cmocka_unit_test(test_distinct),   cmocka_unit_test(test_using),
-		cmocka_unit_test(test_last_row),   cmocka_unit_test(test_union_of_tables),
-		cmocka_unit_test(test_semi_joins), cmocka_unit_test(test_full_join_of_full_join),
+		cmocka_unit_test(test_distinct),        cmocka_unit_test(test_using),
+		cmocka_unit_test(test_last_row),        cmocka_unit_test(test_union_of_tables),
+		cmocka_unit_test(test_semi_joins),      cmocka_unit_test(test_full_join_of_full_join),
+		cmocka_unit_test(test_names_of_states),
 	};
 	return cmocka_run_group_tests(tests_of, NULL, NULL);
 }
