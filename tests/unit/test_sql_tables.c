@@ -292,6 +292,67 @@ static void test_full_join_of_full_join(void **state)
 		     "not supported yet: rows of a table without one that refers to them", "keep the rows");
 }
 
+#define NEAR "r.event_time BETWEEN l.event_time - INTERVAL '2' SECOND AND l.event_time + INTERVAL '3' SECOND"
+
+/* What WHERE says of the tables of an inner join is as good as ON. */
+static void test_joins_by_where(void **state)
+{
+	(void)state;
+	static const char *const streams[] = {
+		"SELECT l.ts FROM orders l, orders r WHERE l.merchant_id = r.merchant_id AND " NEAR,
+		"SELECT l.ts FROM orders l CROSS JOIN orders r WHERE l.merchant_id = r.merchant_id AND l.ok AND " NEAR,
+		"SELECT l.ts FROM orders l JOIN orders r ON l.merchant_id = r.merchant_id WHERE " NEAR " AND r.ok",
+		"SELECT l.ts FROM orders l JOIN orders r ON l.merchant_id = r.merchant_id AND r.event_time >= "
+		"l.event_time - INTERVAL '2' SECOND WHERE r.event_time <= l.event_time + INTERVAL '3' SECOND",
+		"SELECT l.ts FROM orders l, orders r, upserted u WHERE r.merchant_id = l.merchant_id AND u.m = "
+		"l.merchant_id AND " NEAR,
+		"SELECT l.ts FROM orders l, orders r LEFT JOIN upserted u ON l.merchant_id = u.m WHERE "
+		"r.merchant_id = l.merchant_id AND " NEAR,
+	};
+	static const char *const others[] = {
+		"SELECT a.n, b.n FROM upserted a, upserted b WHERE a.m = b.m AND a.n < b.n",
+		"SELECT a.n, b.n FROM upserted a, upserted b WHERE a.m = b.m AND a.m IN (SELECT m FROM upserted)",
+		"SELECT o.ts FROM orders o, upserted u WHERE o.merchant_id = u.m AND u.n > 3",
+		"SELECT o.ts FROM orders o, upserted FOR SYSTEM_TIME AS OF o.event_time AS u WHERE o.merchant_id = u.m",
+		"SELECT l.ts FROM " TUMBLE " l, " TUMBLE " r WHERE l.merchant_id = r.merchant_id AND l.window_start = "
+		"r.window_start AND l.window_end = r.window_end",
+	};
+	struct compiled c;
+	for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+		compile(&c, streams[i]);
+		expect_ok(&c);
+		const struct weir_join_spec *jn = find_node(&c, WEIR_NODE_JOIN, 0)->join;
+		assert_true(jn->within);
+		assert_int_equal(jn->key_count, 1);
+		assert_int_equal(jn->before_ms, 2000);
+		assert_int_equal(jn->after_ms, 3000);
+		done(&c);
+	}
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		compile(&c, others[i]);
+		expect_ok(&c);
+		assert_int_equal(find_node(&c, WEIR_NODE_JOIN, 0)->join->key_count, 1);
+		done(&c);
+	}
+	expect_error("SELECT l.ts FROM orders l, orders r WHERE " NEAR, 26, "a join needs columns that are equal",
+		     "compare a column of each side: WHERE a.k = b.k");
+	expect_error("SELECT l.ts FROM orders l, orders r WHERE l.merchant_id = r.merchant_id", 26,
+		     "a join of two streams needs bounds in time", "add r.t BETWEEN");
+	expect_error("SELECT a.n FROM upserted a, upserted b WHERE a.n = b.n", 27,
+		     "a table is joined by its whole key: WHERE does not compare m", "compare the whole key of one");
+	expect_error("SELECT a.n FROM upserted a, upserted b WHERE m = b.m", 46, "column m is ambiguous", "write a.m");
+	expect_error("SELECT a.n FROM upserted a, upserted b WHERE a.m = b.k", 52, "unknown column b.k",
+		     "did you mean");
+	expect_error("SELECT a.n FROM upserted a, upserted b WHERE a.m = b.m AND COUNT(*) > 1", 60,
+		     "WHERE cannot hold an aggregate", "");
+	/* A later table has that column, too. */
+	expect_error("SELECT o.ts FROM orders o, upserted a, upserted b WHERE o.merchant_id = m AND o.order_id = b.m",
+		     73, "column m is ambiguous", "write a.m");
+	/* Rows of c without a match are kept: WHERE is no condition on what they are joined with. */
+	expect_error("SELECT a.n FROM upserted a, upserted b RIGHT JOIN upserted c ON a.m = c.m WHERE a.m = b.m", 27,
+		     "a table is joined by its whole key", "compare the whole key of one");
+}
+
 #define BY "(SELECT merchant_id AS k, COUNT(*) AS n FROM orders GROUP BY merchant_id) "
 
 /* A full join on more than keys reads its sides twice, so their states are there twice: under names that no other state
@@ -328,7 +389,7 @@ int main(void)
 		cmocka_unit_test(test_distinct),        cmocka_unit_test(test_using),
 		cmocka_unit_test(test_last_row),        cmocka_unit_test(test_union_of_tables),
 		cmocka_unit_test(test_semi_joins),      cmocka_unit_test(test_full_join_of_full_join),
-		cmocka_unit_test(test_names_of_states),
+		cmocka_unit_test(test_names_of_states), cmocka_unit_test(test_joins_by_where),
 	};
 	return cmocka_run_group_tests(tests_of, NULL, NULL);
 }

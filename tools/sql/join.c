@@ -5,6 +5,7 @@
  *   r.t BETWEEN l.t - INTERVAL .. AND l.t + ..      bounds, of two streams; any comparison of the two time attributes
  *   l.fk = r.k, of two tables                       a foreign key, where r.k is the whole key of r
  *   l.window_start = r.window_start AND ...         both ends: rows of one window meet
+ *   FROM l, r WHERE ..                              the same in WHERE: what it says of both
  *   anything else                                   a filter above an inner join; of an outer one, part of a match */
 #include "tools/sql/sql.h"
 
@@ -348,6 +349,53 @@ struct weir_scope sql_both_scopes(struct weir_sql *sq, const struct sql_rel *l, 
 	return (struct weir_scope){.columns = c, .count = count, .aggregate_error = "ON cannot hold an aggregate"};
 }
 
+/* Whether e bounds how far the times of two streams lie apart. */
+static bool is_bound(const struct condition *cd, const struct weir_expr *e)
+{
+	struct condition trial = *cd;
+	bool is = take_time(&trial, e);
+	for (uint32_t i = 0; e->op == WEIR_EXPR_AND && i < e->arg_count; i++)
+		is |= is_bound(cd, e->args[i]);
+	return is;
+}
+
+/* Takes from WHERE what it says of both sides of an inner join: all of it where there is no ON; else bounds in time,
+ * where ON has none. */
+static enum weir_err take_where(struct condition *cd, const struct weir_scope *scope, struct sql_where *wh)
+{
+	struct weir_sql *sq = cd->sq;
+	struct weir_scope all = *scope;
+	bool streams = !cd->side[0]->node->is_table && !cd->side[1]->node->is_table;
+	bool bounds = streams && cd->side[0]->window == NULL && cd->side[1]->window == NULL && !cd->same_start &&
+		      (!cd->has_low || !cd->has_high);
+	if (cd->jn->kind != WEIR_JOIN_INNER || (!cd->jn->by_where && !bounds))
+		return WEIR_OK;
+	all.aggregate_error = "WHERE cannot hold an aggregate: use HAVING";
+	for (uint32_t i = 0; i < wh->count; i++) {
+		struct weir_diag *inner = NULL, **dg = sq->dg;
+		const struct weir_expr *e = NULL;
+		bool reads[2];
+		if (wh->taken[i] || sql_is_semi(wh->parts[i]))
+			continue;
+		sq->dg = &inner;
+		enum weir_err err = sql_bind_condition(sq, &all, wh->parts[i], "WHERE", &e);
+		sq->dg = dg;
+		if (err != WEIR_OK && wh->last && cd->jn->by_where) {
+			*dg = inner;
+			return err;
+		}
+		weir_diag_destroy(inner);
+		if (err != WEIR_OK)
+			continue; /* of other tables; or WHERE will say what is wrong with it */
+		sides_read(cd, e, reads);
+		if (!reads[0] || !reads[1] || (!cd->jn->by_where && !is_bound(cd, e)))
+			continue;
+		take_condition(cd, e);
+		wh->taken[i] = true;
+	}
+	return WEIR_OK;
+}
+
 /* USING (a, b): l.a = r.a AND l.b = r.b. */
 static enum weir_err take_using(struct condition *cd, const struct weir_scope *scope)
 {
@@ -402,12 +450,19 @@ static enum weir_err check_condition(const struct condition *cd)
 		for (uint32_t k = 0; k < in->table_key_count; k++) {
 			const struct weir_column *c = &in->columns[in->table_key[k]];
 			if (!has_key(cd, s, weir_expr_column(sq->m, in->table_key[k], &c->type, c->name)))
-				return sql_error(sq, at, "compare it with a column of the stream, of the same type",
-						 "a table is joined by its whole key: ON does not compare %s", c->name);
+				return sql_error(
+					sq, at,
+					tables ? "compare the whole key of one table with columns of the other, of "
+						 "the same types"
+					       : "compare it with a column of the stream, of the same type",
+					"a table is joined by its whole key: %s does not compare %s",
+					jn->by_where ? "WHERE" : "ON", c->name);
 		}
 	}
 	if (keys == 0)
-		return sql_error(sq, at, "compare a column of each side: a.k = b.k",
+		return sql_error(sq, at,
+				 jn->by_where ? "compare a column of each side: WHERE a.k = b.k"
+					      : "compare a column of each side: a.k = b.k",
 				 "a join needs columns that are equal");
 	if (!l->is_table && !r->is_table && (!cd->has_low || !cd->has_high))
 		return sql_error(sq, at, "add r.t BETWEEN l.t - INTERVAL '1' HOUR AND l.t + INTERVAL '1' HOUR",
@@ -681,7 +736,8 @@ static void fini(struct condition *cd)
 	weir_buf_fini(&cd->pairs);
 }
 
-enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, struct sql_rel *rel)
+enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, struct sql_where *wh,
+			       struct sql_rel *rel)
 {
 	struct sql_rel left = *rel, right;
 	if (jn->unnest != NULL)
@@ -704,6 +760,8 @@ enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, s
 	} else {
 		err = take_using(&cd, &scope);
 	}
+	if (err == WEIR_OK && wh != NULL)
+		err = take_where(&cd, &scope, wh);
 	if (err == WEIR_OK)
 		err = take_as_of(&cd, &scope);
 	if (err == WEIR_OK)

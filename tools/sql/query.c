@@ -297,10 +297,16 @@ static enum weir_err parse_window(struct weir_sql *sq, struct sql_from *f)
 	return parse_window_args(sq, f, form);
 }
 
+/* How many tokens a comma or CROSS JOIN has; 0: neither is there. */
+static uint32_t words_of_cross(const struct weir_sql *sq)
+{
+	return is(sq, ",") ? 1 : is(sq, "CROSS") && weir_token_is_at(&sq->ts, 1, "JOIN") ? 2 : 0;
+}
+
 /* CROSS JOIN UNNEST, or a comma and UNNEST; words: out, how many tokens stand before it. */
 static bool unnest_follows(const struct weir_sql *sq, uint32_t *words)
 {
-	uint32_t n = is(sq, ",") ? 1 : is(sq, "CROSS") && weir_token_is_at(&sq->ts, 1, "JOIN") ? 2 : 0;
+	uint32_t n = words_of_cross(sq);
 	if (words != NULL)
 		*words = n;
 	return n != 0 && weir_token_is_at(&sq->ts, n, "UNNEST") && weir_token_is_at(&sq->ts, n + 1, "(");
@@ -311,11 +317,8 @@ static enum weir_err check_after_from(struct weir_sql *sq)
 {
 	if (unnest_follows(sq, NULL))
 		return WEIR_OK;
-	static const char *const joins[] = {"CROSS", "NATURAL", ","};
-	for (size_t i = 0; i < WEIR_COUNT_OF(joins); i++)
-		if (is(sq, joins[i]))
-			return sql_error(sq, sq->ts.next, "write JOIN t ON a.k = t.k",
-					 "not supported yet: joins without ON");
+	if (is(sq, "NATURAL"))
+		return sql_error(sq, sq->ts.next, "write JOIN t USING (k)", "not supported yet: NATURAL JOIN");
 	if (is(sq, "MATCH_RECOGNIZE"))
 		return sql_error(sq, sq->ts.next, NULL, "not supported: MATCH_RECOGNIZE");
 	if (is(sq, "TABLESAMPLE"))
@@ -461,6 +464,16 @@ static enum weir_err parse_joins(struct weir_sql *sq, struct sql_query *q)
 			err = parse_unnest(sq, &jn);
 			if (err == WEIR_OK)
 				err = check_after_from(sq);
+			if (err != WEIR_OK)
+				break;
+			weir_buf_put(&joins, &jn, sizeof jn);
+			continue;
+		}
+		words = words_of_cross(sq);
+		if (words > 0) {
+			sq->ts.next += words;
+			jn.by_where = true;
+			err = parse_from(sq, &jn.right);
 			if (err != WEIR_OK)
 				break;
 			weir_buf_put(&joins, &jn, sizeof jn);

@@ -403,6 +403,52 @@ enum weir_err sql_compile_where(struct weir_sql *sq, const struct weir_ast *wher
 	return sql_check_built(sq, where->at);
 }
 
+/* Conditions that a join has taken are bound in front of all tables, too: a name that two of them have is no name. */
+static enum weir_err check_taken(struct weir_sql *sq, const struct sql_where *wh, const struct sql_rel *rel)
+{
+	struct weir_scope scope = sql_scope(sq, rel, NULL);
+	const struct weir_expr *e = NULL;
+	enum weir_err err = WEIR_OK;
+	for (uint32_t i = 0; i < wh->count && err == WEIR_OK; i++)
+		if (wh->taken[i])
+			err = sql_bind_condition(sq, &scope, wh->parts[i], "WHERE", &e);
+	return err;
+}
+
+/* The joins of FROM. What WHERE says of an inner join's tables holds before a later join as behind it, unless that one
+ * keeps rows of its right side. *where: what the joins have not taken, NULL: nothing. */
+static enum weir_err compile_joins(struct weir_sql *sq, const struct sql_query *q, struct weir_ast **where,
+				   struct sql_rel *out)
+{
+	struct weir_ast *one = *where, *rest = NULL;
+	bool many = one != NULL && sql_is_and(one);
+	struct sql_where wh = {.parts = many ? one->args : &one, .count = many ? one->arg_count : one != NULL};
+	enum weir_err err = WEIR_OK;
+	uint32_t from = q->join_count, left = 0;
+	wh.taken = weir_mem_take(sq->m, wh.count + 1);
+	while (from > 0 && q->joins[from - 1].kind != WEIR_JOIN_RIGHT && q->joins[from - 1].kind != WEIR_JOIN_FULL)
+		from--;
+	for (uint32_t i = 0; i < q->join_count && err == WEIR_OK; i++) {
+		wh.last = i + 1 == q->join_count;
+		err = sql_compile_join(sq, &q->joins[i], i >= from ? &wh : NULL, out);
+	}
+	if (err == WEIR_OK)
+		err = check_taken(sq, &wh, out);
+	if (one != NULL)
+		rest = weir_mem_copy(sq->m, one, sizeof *one);
+	if (many)
+		rest->args = weir_mem_take(sq->m, (wh.count + 1) * sizeof(struct weir_ast *));
+	for (uint32_t i = 0; i < wh.count; i++) {
+		if (many && !wh.taken[i])
+			rest->args[left] = wh.parts[i];
+		left += !wh.taken[i];
+	}
+	if (many)
+		rest->arg_count = left;
+	*where = left == 0 ? NULL : many && left == 1 ? rest->args[0] : rest;
+	return err;
+}
+
 enum weir_err sql_compile_input(struct weir_sql *sq, const struct sql_query *q, bool changes, struct sql_rel *out)
 {
 	struct weir_ast *where = q->where;
@@ -410,8 +456,8 @@ enum weir_err sql_compile_input(struct weir_sql *sq, const struct sql_query *q, 
 	enum weir_err err = sql_compile_rank(sq, q, out, &where, &ranked);
 	if (err == WEIR_OK && !ranked)
 		err = sql_compile_from(sq, &q->from, changes, out);
-	for (uint32_t i = 0; i < q->join_count && err == WEIR_OK; i++)
-		err = sql_compile_join(sq, &q->joins[i], out);
+	if (err == WEIR_OK && q->join_count > 0)
+		err = compile_joins(sq, q, &where, out);
 	if (err == WEIR_OK && where != NULL)
 		err = sql_compile_semi(sq, &where, out);
 	if (err == WEIR_OK && where != NULL)

@@ -42,7 +42,13 @@ static struct weir_ast *semi_of(struct weir_ast *a, bool *anti)
 	return a;
 }
 
-static bool is_and(const struct weir_ast *a)
+bool sql_is_semi(struct weir_ast *a)
+{
+	bool anti;
+	return semi_of(a, &anti) != NULL;
+}
+
+bool sql_is_and(const struct weir_ast *a)
 {
 	return a->kind == WEIR_AST_CALL && !a->negated && strcmp(a->text, "AND") == 0;
 }
@@ -92,7 +98,7 @@ static struct weir_scope both(struct semi *sm)
 static enum weir_err take_conditions(struct semi *sm, const struct weir_ast *a)
 {
 	enum weir_err err = WEIR_OK;
-	if (is_and(a)) {
+	if (sql_is_and(a)) {
 		for (uint32_t i = 0; i < a->arg_count && err == WEIR_OK; i++)
 			err = take_conditions(sm, a->args[i]);
 		return err;
@@ -162,7 +168,7 @@ static enum weir_err take_select(struct semi *sm, const struct sql_query *q)
 	if (err == WEIR_OK && !ranked)
 		err = sql_compile_from(sq, &q->from, false, &sm->right);
 	for (uint32_t i = 0; i < q->join_count && err == WEIR_OK; i++)
-		err = sql_compile_join(sq, &q->joins[i], &sm->right);
+		err = sql_compile_join(sq, &q->joins[i], NULL, &sm->right);
 	if (err == WEIR_OK && where != NULL)
 		err = sql_compile_semi(sq, &where, &sm->right);
 	if (err == WEIR_OK && where != NULL)
@@ -348,8 +354,8 @@ static enum weir_err compile_one(struct weir_sql *sq, struct weir_ast *ast, uint
 
 enum weir_err sql_compile_semi(struct weir_sql *sq, struct weir_ast **where, struct sql_rel *rel)
 {
-	struct weir_ast *a = *where, *one = a, *const *parts = is_and(a) ? a->args : &one;
-	uint32_t count = is_and(a) ? a->arg_count : 1, left = 0;
+	struct weir_ast *a = *where, *one = a, *const *parts = sql_is_and(a) ? a->args : &one;
+	uint32_t count = sql_is_and(a) ? a->arg_count : 1, left = 0;
 	struct weir_ast *rest = weir_mem_copy(sq->m, a, sizeof *a);
 	rest->args = weir_mem_take(sq->m, (count + 1) * sizeof(struct weir_ast *));
 	bool anti;

@@ -37,6 +37,7 @@ struct sql_join {
 	struct weir_ast *on;
 	const char **using; /* column names */
 	uint32_t using_count;
+	bool by_where;           /* a comma or CROSS JOIN: WHERE says which rows meet */
 	struct weir_ast *unnest; /* JOIN UNNEST(array): right has its alias and names; NULL: no such */
 	bool ordinality;         /* WITH ORDINALITY */
 };
@@ -192,8 +193,20 @@ const char *sql_state_name(struct weir_sql *sq, const char *what);
 enum weir_err sql_parse_query(struct weir_sql *sq, bool outermost, struct sql_query **out);
 /* changes: the last aggregate of the query emits changes. */
 enum weir_err sql_compile_query(struct weir_sql *sq, struct sql_query *q, bool changes, struct sql_rel *out);
-/* FROM's tables joined: *rel, the first one, becomes all of them. */
-enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, struct sql_rel *rel);
+/* What stands in WHERE, AND between: joins take from it. */
+struct sql_where {
+	struct weir_ast *const *parts;
+	bool *taken;
+	uint32_t count;
+	bool last; /* every table is there: what cannot be bound is wrong */
+};
+/* semi.c: whether a condition is x IN (SELECT ...), EXISTS (SELECT ...) or the negation of one. */
+bool sql_is_semi(struct weir_ast *a);
+bool sql_is_and(const struct weir_ast *a);
+/* FROM's tables joined: *rel, the first one, becomes all of them. wh: what an inner join may take conditions from,
+ * NULL: nothing. */
+enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, struct sql_where *wh,
+			       struct sql_rel *rel);
 /* over.c: JOIN UNNEST. */
 enum weir_err sql_compile_unnest(struct weir_sql *sq, const struct sql_join *jn, struct sql_rel *rel);
 /* One table, view, sub-select or window TVF of FROM. */

@@ -178,9 +178,17 @@ final class Queries {
 			s.append(pick(rnd, List.of(" AND a.v > b.v", " AND a.s <> b.s", " AND (b.v > 0 OR a.v > 0)", " AND a.v > 0", " AND b.s = 'a'")));
 		if (rnd.nextInt(4) == 0)
 			s.append("\n  WHERE ").append(pick(rnd, List.of("a.v IS NULL OR a.v > -3", "b.id IS NULL OR b.v > -3", "COALESCE(a.s, b.s) <> 'b'")));
-		q.flink = s.toString();
+		q.flink = kind.equals("JOIN") ? byWhere(s.toString(), (int) ((before + after) / unit % 3)) : s.toString();
 		for (int i = 0; i < 2; i++)
 			q.inputs.add(input(rnd, unit, disorder, 1 + rnd.nextInt(30)));
+	}
+
+	/** An inner join with its conditions in ON (0), in WHERE behind a comma (1), or its bounds in time there (2). */
+	private static String byWhere(String join, int form) {
+		if (form == 0)
+			return join;
+		String one = join.contains("\n  WHERE ") ? join.replace("\n  WHERE ", " AND (") + ")" : join;
+		return form == 1 ? one.replace(" JOIN %2$s b ON ", ", %2$s b\n  WHERE ") : one.replace(" ON a.g = b.g AND ", " ON a.g = b.g\n  WHERE ");
 	}
 
 	/** Rows of one window, or of aggregates of one. (Of b.s = 'a' Flink would never end its plan.) */
