@@ -341,8 +341,7 @@ static void test_joins_by_where(void **state)
 	expect_error("SELECT a.n FROM upserted a, upserted b WHERE a.n = b.n", 27,
 		     "a table is joined by its whole key: WHERE does not compare m", "compare the whole key of one");
 	expect_error("SELECT a.n FROM upserted a, upserted b WHERE m = b.m", 46, "column m is ambiguous", "write a.m");
-	expect_error("SELECT a.n FROM upserted a, upserted b WHERE a.m = b.k", 52, "unknown column b.k",
-		     "did you mean");
+	expect_error("SELECT a.n FROM upserted a, upserted b WHERE a.m = b.k", 52, "unknown column b.k", "");
 	expect_error("SELECT a.n FROM upserted a, upserted b WHERE a.m = b.m AND COUNT(*) > 1", 60,
 		     "WHERE cannot hold an aggregate", "");
 	/* A later table has that column, too. */
