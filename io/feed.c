@@ -39,6 +39,12 @@ struct partition {
 	bool meets;            /* feeds a join beside others */
 	bool waited_out; /* it has more, but did not bring it in join_ms: not waited for until it brings something */
 	int64_t read_ts; /* where its last unit began in time */
+	/* joins whose rows meet a table as it stands at their turn */
+	bool turns;            /* feeds one beside others */
+	int64_t sent_ts;       /* latest time handed on since the last order point */
+	int64_t even_ts;       /* while they are brought even: up to where */
+	struct unit_ref *rest; /* a unit that was begun, and goes on behind the order point */
+	uint32_t rest_at;
 };
 
 struct weir_feed {
@@ -50,6 +56,9 @@ struct weir_feed {
 	bool meets_direct; /* partitions meet those of their own number */
 	bool waiting;
 	int64_t wait_us; /* since when, 0: not */
+	bool turns;      /* some partition's are */
+	bool evening;    /* an order point is due, and partitions are read up to where the others were */
+	int64_t even_us; /* since when */
 	/* the unit being cut */
 	struct unit_ref *current;
 	uint32_t current_part;
@@ -117,13 +126,16 @@ static void find_meetings(struct weir_feed *fd)
 	if (!fd->cf.live || fd->cf.join_ms <= 0)
 		return;
 	bool *meets = weir_xcalloc(pl->stage_count + 1, sizeof *meets);
+	bool *turns = weir_xcalloc(pl->stage_count + 1, sizeof *turns);
 	fd->meets_direct = true;
 	for (uint32_t s = pl->stage_count; s-- > 0;) { /* later stages have larger numbers */
 		const struct weir_plan_stage *st = &pl->stages[s];
 		meets[s] = st->def.kind == WEIR_STATE_JOIN && st->input_count > 1;
+		turns[s] = meets[s] && !st->def.within && !st->def.versioned;
 		for (uint32_t i = 0; i < st->branch_count; i++) {
 			const struct weir_plan_branch *br = &pl->branches[st->branches[i]];
 			meets[s] |= br->to == WEIR_TO_STAGE && meets[br->target];
+			turns[s] |= br->to == WEIR_TO_STAGE && turns[br->target];
 		}
 		fd->meets_direct &= !meets[s] || st->exchange == WEIR_EXCHANGE_DIRECT;
 	}
@@ -133,9 +145,12 @@ static void find_meetings(struct weir_feed *fd)
 		for (uint32_t i = 0; i < sc->branch_count && !pt->first && sc->repartition < 0; i++) {
 			const struct weir_plan_branch *br = &pl->branches[sc->branches[i]];
 			pt->meets |= br->to == WEIR_TO_STAGE && meets[br->target];
+			pt->turns |= br->to == WEIR_TO_STAGE && turns[br->target];
 		}
+		fd->turns |= pt->turns;
 	}
 	free(meets);
+	free(turns);
 }
 
 /* Live, coalesced changes leave once in an emit interval, however many order points its records make. Not where they
@@ -173,7 +188,7 @@ enum weir_err weir_feed_create(struct weir_feed **out, const struct weir_feed_co
 	for (uint32_t i = 0; i < inputs; i++)
 		fd->free_input[fd->free_count++] = &fd->inputs[i];
 	fd->outstanding = weir_xcalloc(cf->worker_count, sizeof *fd->outstanding);
-	fd->ref_count = inputs + 2;
+	fd->ref_count = inputs + 2 + pl->partition_count;
 	fd->refs = weir_xcalloc(fd->ref_count, sizeof *fd->refs);
 	fd->free_ref = weir_xcalloc(fd->ref_count, sizeof *fd->free_ref);
 	for (uint32_t i = 0; i < fd->ref_count; i++)
@@ -199,7 +214,7 @@ enum weir_err weir_feed_create(struct weir_feed **out, const struct weir_feed_co
 			pt->first = fd->cf.plan->scans[s].is_global;
 			pt->number = p;
 			pt->data_us = now;
-			pt->read_ts = INT64_MIN;
+			pt->read_ts = pt->sent_ts = INT64_MIN;
 			sl->ops->range(sl, p, &first, &end);
 			pt->next_offset = start >= 0 ? start : first;
 			pt->marked_offset = start >= 0 ? start : -1;
@@ -417,6 +432,9 @@ static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close
 	fd->dirty_out += pt->dirty;
 	fd->point_records = 0;
 	fd->point_bytes = 0;
+	fd->evening = false;
+	for (uint32_t p = 0; p < fd->part_count && fd->turns; p++)
+		fd->part[p].sent_ts = INT64_MIN;
 	/* What is told on must not be older than a commit, nor than a time that does not come from the records; and
 	 * what was in doubt leaves while it is. */
 	bool settled = is_settled(fd);
@@ -495,9 +513,91 @@ static bool must_wait(struct weir_feed *fd, const struct partition *p)
 	return behind;
 }
 
+/* ---- rows that meet a table as it stands at their turn ----
+ *
+ * What is held for a join is merged by time at the order point. Units are read by where they begin; so one input may
+ * have got as far as its unit reaches when an order point is due, and rows that belong before its last ones would miss
+ * it. They are brought even first: who has earlier records is read up to there, and a unit that reaches beyond is left
+ * for later. Live only: on recorded topics order points lie where the records have them. */
+
+static int64_t unit_ts(const struct unit_ref *rf, uint32_t at)
+{
+	return rf->unit->records[at].timestamp;
+}
+
+/* An order point is due: how far everybody is to be read, which is as far as those it meets were. */
+static void begin_evening(struct weir_feed *fd)
+{
+	fd->evening = true;
+	fd->even_us = fd->cf.now_us();
+	int64_t all = INT64_MIN;
+	for (uint32_t p = 0; p < fd->part_count; p++)
+		all = weir_max_i64(all, fd->part[p].sent_ts);
+	for (uint32_t p = 0; p < fd->part_count; p++) {
+		struct partition *pt = &fd->part[p];
+		pt->even_ts = fd->meets_direct ? pt->sent_ts : all;
+		for (uint32_t k = 0; k < fd->part_count && fd->meets_direct; k++)
+			if (fd->part[k].number == pt->number)
+				pt->even_ts = weir_max_i64(pt->even_ts, fd->part[k].sent_ts);
+	}
+}
+
+/* Whether p has records from before the time it is to be read to, or may have. */
+static bool is_uneven(const struct weir_feed *fd, uint32_t p)
+{
+	const struct partition *pt = &fd->part[p];
+	if (!pt->turns || pt->even_ts == INT64_MIN)
+		return false;
+	if (fd->current && fd->current_part == p)
+		return unit_ts(fd->current, fd->current_at) <= pt->even_ts;
+	if (pt->rest)
+		return unit_ts(pt->rest, pt->rest_at) <= pt->even_ts;
+	if (pt->bound_told || pt->idle_told)
+		return false;
+	if (pt->poll == WEIR_POLL_UNIT)
+		return !pt->peeked || pt->first_ts <= pt->even_ts;
+	return pt->poll == WEIR_POLL_LATER && !pt->waited_out && weir_max_i64(pt->sent_ts, pt->read_ts) < pt->even_ts;
+}
+
+/* Whether the order point that is due has to wait for that; at most join_ms. */
+static bool must_even(struct weir_feed *fd)
+{
+	bool uneven = false;
+	if (WEIR_LIKELY(!fd->turns))
+		return false;
+	if (!fd->evening)
+		begin_evening(fd);
+	bool over = fd->cf.now_us() - fd->even_us >= fd->cf.join_ms * 1000 ||
+		    atomic_load_explicit(&fd->paused, memory_order_relaxed);
+	for (uint32_t p = 0; p < fd->part_count && !(uneven && !over); p++)
+		if (is_uneven(fd, p)) {
+			uneven = true;
+			fd->part[p].waited_out |= over && fd->part[p].poll == WEIR_POLL_LATER;
+		}
+	return uneven && !over;
+}
+
+/* Leaves the unit being cut for after the order point, where the others are not there yet. */
+static void leave_rest(struct weir_feed *fd)
+{
+	struct partition *pt = &fd->part[fd->current_part];
+	if (!fd->evening || !pt->turns || is_uneven(fd, fd->current_part))
+		return;
+	pt->rest = fd->current;
+	pt->rest_at = fd->current_at;
+	fd->current = NULL;
+}
+
+/* Whether p can be read now. */
+static bool may_read(const struct weir_feed *fd, uint32_t p, bool room)
+{
+	return (room || fd->part[p].rest) && (!fd->evening || is_uneven(fd, p));
+}
+
 /* Looks at the heads of all partitions. *out: the one whose stored batch starts earliest, UINT32_MAX if none has data.
- * Partitions newly at their bound, idle or back are told about first, one a call (fd->sending is set then). */
-static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_diag **dg)
+ * Partitions newly at their bound, idle or back are told about first, one a call (fd->sending is set then). No room:
+ * among those that have begun a unit. */
+static enum weir_err choose(struct weir_feed *fd, bool room, uint32_t *out, struct weir_diag **dg)
 {
 	int64_t now = fd->cf.live && fd->cf.idle_ms > 0 ? fd->cf.now_us() : 0;
 	*out = UINT32_MAX;
@@ -514,7 +614,10 @@ static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_dia
 			send_event(fd, p, WEIR_EVENT_BOUND);
 			return WEIR_OK;
 		}
-		if (!pt->peeked && !pt->bound_told) {
+		if (WEIR_UNLIKELY(pt->rest != NULL)) {
+			pt->poll = WEIR_POLL_UNIT;
+			pt->first_ts = unit_ts(pt->rest, pt->rest_at);
+		} else if (!pt->peeked && !pt->bound_told) {
 			pt->poll = sl->ops->peek(sl, pt->number, &pt->first_ts, dg);
 			if (pt->poll == WEIR_POLL_ERROR)
 				return *dg ? weir_diag_code(*dg) : WEIR_E_IO;
@@ -539,6 +642,8 @@ static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_dia
 				send_event(fd, p, WEIR_EVENT_BACK);
 				return WEIR_OK;
 			}
+			if (!may_read(fd, p, room))
+				continue;
 			if (*out == UINT32_MAX || pt->first > fd->part[*out].first ||
 			    (pt->first == fd->part[*out].first && pt->first_ts < best)) {
 				*out = p;
@@ -558,7 +663,7 @@ static enum weir_err choose(struct weir_feed *fd, uint32_t *out, struct weir_dia
 	if (WEIR_UNLIKELY(loading) && *out != UINT32_MAX && !fd->part[*out].first)
 		*out = UINT32_MAX;
 	bool wait = *out != UINT32_MAX && fd->part[*out].meets && must_wait(fd, &fd->part[*out]);
-	set_waiting(fd, wait);
+	set_waiting(fd, wait || (fd->evening && *out == UINT32_MAX));
 	if (wait)
 		*out = UINT32_MAX;
 	return WEIR_OK;
@@ -569,6 +674,13 @@ static enum weir_err open_unit(struct weir_feed *fd, uint32_t p, struct weir_dia
 	struct partition *pt = &fd->part[p];
 	struct weir_stream_log *sl = fd->cf.streams[pt->scan];
 	struct weir_unit *u;
+	fd->current_part = p;
+	if (WEIR_UNLIKELY(pt->rest != NULL)) {
+		fd->current = pt->rest;
+		fd->current_at = pt->rest_at;
+		pt->rest = NULL;
+		return WEIR_OK;
+	}
 	enum weir_err err = sl->ops->take(sl, pt->number, &u, dg);
 	if (err != WEIR_OK)
 		return err;
@@ -583,7 +695,6 @@ static enum weir_err open_unit(struct weir_feed *fd, uint32_t p, struct weir_dia
 	*rf = (struct unit_ref){.unit = u, .scan = pt->scan};
 	fd->memory += u->memory;
 	fd->current = rf;
-	fd->current_part = p;
 	fd->current_at = 0;
 	return WEIR_OK;
 }
@@ -612,12 +723,15 @@ static uint32_t cut(const struct weir_feed *fd, uint64_t *bytes)
 		most = (uint32_t)room;
 	uint64_t sum = 0, point_room = fd->cf.point_bytes - fd->point_bytes;
 	uint32_t n = 0;
-	if (most == u->count && u->bytes < FEED_BATCH_BYTES_MAX && u->bytes < point_room) {
+	bool evening = fd->evening && fd->part[fd->current_part].turns;
+	if (most == u->count && !evening && u->bytes < FEED_BATCH_BYTES_MAX && u->bytes < point_room) {
 		*bytes = u->bytes;
 		return most;
 	}
 	while (n < most) {
 		const struct weir_record *r = &u->records[fd->current_at + n];
+		if (evening && n > 0 && r->timestamp > fd->part[fd->current_part].even_ts)
+			break;
 		sum += (uint64_t)r->key_bytes + r->value_bytes + r->headers_bytes;
 		n++;
 		if (sum >= FEED_BATCH_BYTES_MAX || sum >= point_room)
@@ -646,6 +760,8 @@ static void push_batch(struct weir_feed *fd, uint32_t w, uint32_t count, uint64_
 	rf->out++;
 	fd->current_at += count;
 	pt->next_offset = rf->unit->records[fd->current_at - 1].offset + 1;
+	for (uint32_t i = 0; i < count && pt->turns; i++)
+		pt->sent_ts = weir_max_i64(pt->sent_ts, in->records[i].timestamp);
 	fd->records += count;
 	fd->bytes += bytes;
 	fd->point_records += count;
@@ -711,11 +827,12 @@ static bool wall_due(struct weir_feed *fd)
 	return true;
 }
 
-static bool point_due(const struct weir_feed *fd)
+static bool point_due(struct weir_feed *fd)
 {
 	if (fd->point_records >= fd->cf.point_records || fd->point_bytes >= fd->cf.point_bytes)
 		return true;
-	return fd->cf.live && (fd->point_records > 0 || fd->commit_records > 0 || fd->told) && emit_due(fd);
+	return fd->cf.live && (fd->point_records > 0 || fd->commit_records > 0 || fd->told) && emit_due(fd) &&
+	       !must_even(fd);
 }
 
 /* Makes the order point that is due. *due: there is one, whether or not it could be made now. */
@@ -747,10 +864,10 @@ static bool points(struct weir_feed *fd, bool *due)
 	return false;
 }
 
-/* Whether scan.rate lets a batch go now; stopping lifts it. */
+/* Whether scan.rate lets a batch go now; stopping lifts it, and what an order point waits for. */
 static bool rate_allows(struct weir_feed *fd, int *wait_ms)
 {
-	if (fd->cf.rate <= 0 || atomic_load_explicit(&fd->stop, memory_order_relaxed))
+	if (fd->cf.rate <= 0 || fd->evening || atomic_load_explicit(&fd->stop, memory_order_relaxed))
 		return true;
 	int64_t now = fd->cf.now_us();
 	if (!fd->rate_start_us)
@@ -759,6 +876,14 @@ static bool rate_allows(struct weir_feed *fd, int *wait_ms)
 	if (now >= due_us)
 		return true;
 	*wait_ms = (int)((due_us - now) / 1000) + 1;
+	return false;
+}
+
+static bool has_rest(const struct weir_feed *fd)
+{
+	for (uint32_t p = 0; p < fd->part_count && fd->turns; p++)
+		if (fd->part[p].rest)
+			return true;
 	return false;
 }
 
@@ -790,14 +915,19 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 		return WEIR_OK;
 	if (!rate_allows(fd, wait_ms))
 		return WEIR_OK;
+	if (fd->current)
+		leave_rest(fd);
 	if (!fd->current) {
 		/* A unit is taken only while in-flight data, with room for another order point, is below its share;
 		 * with nothing in flight there is always room for one. */
-		if (fd->free_ref_count == 0 ||
-		    ((fd->memory > 0 || fd->points_out > 0) && in_flight(fd) + fd->point_cost > fd->cf.memory_max / 4))
+		bool room = fd->free_ref_count > 0 && ((fd->memory == 0 && fd->points_out == 0) ||
+						       in_flight(fd) + fd->point_cost <= fd->cf.memory_max / 4);
+		if (!room && fd->evening) /* no longer: it is the order point that makes room */
+			fd->even_us = INT64_MIN / 2;
+		if (!room && !has_rest(fd))
 			return WEIR_OK;
 		uint32_t p;
-		enum weir_err err = choose(fd, &p, dg);
+		enum weir_err err = choose(fd, room, &p, dg);
 		if (err != WEIR_OK)
 			return err;
 		if (fd->sending) {
@@ -805,10 +935,10 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 			send_control(fd, moved);
 			return WEIR_OK;
 		}
-		fd->hungry = p == UINT32_MAX;
+		fd->hungry = p == UINT32_MAX && room;
 		if (fd->waiting && (*wait_ms < 0 || *wait_ms > FEED_JOIN_LOOK_MS))
 			*wait_ms = FEED_JOIN_LOOK_MS;
-		if (fd->hungry)
+		if (p == UINT32_MAX)
 			return WEIR_OK;
 		err = open_unit(fd, p, dg);
 		if (err != WEIR_OK)

@@ -106,7 +106,8 @@ static const struct weir_stream_ops far_ops = {.partitions = far_partitions,
 					       .close = far_close,
 					       .wait = far_wait};
 
-static void make_topic(const char *dir, const char *topic, int64_t from)
+/* In stored batches of so many. */
+static void make_topic(const char *dir, const char *topic, int64_t from, int batch)
 {
 	struct weir_topic_writer *w;
 	struct weir_diag *dg = NULL;
@@ -118,6 +119,8 @@ static void make_topic(const char *dir, const char *topic, int64_t from)
 		struct weir_out out = {
 			.key = {key, strlen(key)}, .value = {value, strlen(value)}, .timestamp = from + i};
 		check(weir_topic_writer_put(w, 0, &out, &dg), dg);
+		if (i % batch == batch - 1)
+			check(weir_topic_writer_cut(w, &dg), dg);
 	}
 	check(weir_topic_writer_close(w, &dg), dg);
 }
@@ -129,6 +132,9 @@ static enum weir_err open_log(void *ctx, const char *home, const char *app, stru
 	return weir_recorded_log_open(out, home, app, dg);
 }
 
+static int rows_batch = ROWS;
+static const char *point_ms = "100";
+
 /* How many clicks meet their row, where rows come so many ms later and a join waits for at most wait_ms. */
 static uint64_t matches(const char *root, const char *name, int64_t rows_from, int64_t late_ms, enum weir_poll until,
 			const char *wait_ms)
@@ -138,8 +144,8 @@ static uint64_t matches(const char *root, const char *name, int64_t rows_from, i
 	struct weir_diag *dg = NULL;
 	struct weir_topology *tp = weir_topology_create();
 	snprintf(in, sizeof in, "%s/%s-in", root, name);
-	make_topic(in, "clicks", 10000);
-	make_topic(in, "rows", rows_from);
+	make_topic(in, "clicks", 10000, ROWS);
+	make_topic(in, "rows", rows_from, rows_batch);
 	snprintf(options, sizeof options,
 		 "connector=recorded path='%s' topic=clicks format=json key.fields=k key.format=raw", in);
 	struct weir_stream *st = weir_source(tp, "clicks", "k STRING, v BIGINT", options);
@@ -151,6 +157,7 @@ static uint64_t matches(const char *root, const char *name, int64_t rows_from, i
 	struct weir_conf *cf = weir_conf_create();
 	check(weir_conf_set(cf, "application.id", "app", &dg), dg);
 	check(weir_conf_set(cf, "join.wait.ms", wait_ms, &dg), dg);
+	check(weir_conf_set(cf, "emit.interval.ms", point_ms, &dg), dg);
 	check(weir_core_plan(&co, tp, cf, &dg), dg);
 	co.streams = weir_xcalloc(co.plan->scan_count + 1, sizeof *co.streams);
 	clock_us = 1000000;
@@ -198,8 +205,29 @@ static void test_joins_wait_for_what_is_there(void **state)
 	tmpdir_remove(root);
 }
 
+/* All clicks are one unit, their rows several, each no older than its click: an order point in the middle of them comes
+ * once rows and clicks are read equally far, however often one is due. */
+static void test_order_points_find_inputs_even(void **state)
+{
+	(void)state;
+	char *root = tmpdir_make();
+	point_ms = "1";
+	for (rows_batch = 1; rows_batch <= ROWS; rows_batch += 7) {
+		char name[32];
+		snprintf(name, sizeof name, "even%d", rows_batch);
+		assert_int_equal(matches(root, name, 10000, 0, WEIR_POLL_LATER, "10s"), ROWS);
+		/* What is on its way is waited for, too, at every turn of a unit. */
+		snprintf(name, sizeof name, "later%d", rows_batch);
+		assert_int_equal(matches(root, name, 10000, 20, WEIR_POLL_LATER, "10s"), ROWS);
+	}
+	point_ms = "100";
+	rows_batch = ROWS;
+	tmpdir_remove(root);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_joins_wait_for_what_is_there)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_joins_wait_for_what_is_there),
+					   cmocka_unit_test(test_order_points_find_inputs_even)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
