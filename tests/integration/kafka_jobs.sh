@@ -1,6 +1,6 @@
 #!/bin/bash
-# kafka_jobs.sh: jobs of tools/examples from topic to topic on a real broker, exactly once: the SQL files with no more changed
-# than their connector, and the C programs with another first argument; their results are those of the recorded topics.
+# kafka_jobs.sh: the jobs of tools/examples from topic to topic on a real broker, exactly once: the SQL files with no more
+# changed than their pages say, and the C programs with another first argument; their results are those of the recorded topics.
 #   kafka_jobs.sh [JOB...]               prints `ok NAME` or `not ok NAME` lines, or `skipped: why`
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -10,12 +10,19 @@ cd "$(dirname "$0")/../.." || exit 1
 on_broker "jobs on a broker" jq
 examples=$(dirname "$weir")/examples
 export LC_ALL=C WEIR_BIN=$weir
-jobs=${*:-revenue revenue_changes paid_revenue}
+jobs=${*:-revenue fraud price_shifts enriched alerts split revenue_changes fraud_over paid_revenue}
 
-# JOB: its SQL with the other connector; sources end where their topics end now
+# JOB: its SQL with the other connector, by the command of its page (two are on another job's); the sources, which are the
+# topics of $rec, end where these end now
 on_kafka() {
-	sed "s/'connector' = 'recorded', 'path' = '\${in}'/'connector' = 'kafka', 'scan.bounded.mode' = 'latest-offset'/
-		s/'connector' = 'recorded', 'path' = '\${out}'/'connector' = 'kafka'/" "tools/examples/$1.sql"
+	local page=$1 topic bounds=""
+	[ "$page" != fraud_over ] || page=fraud
+	[ "$page" != revenue_changes ] || page=revenue
+	for topic in $(topics_of "$rec"); do
+		bounds+="s/'topic' = '$topic'/&, 'scan.bounded.mode' = 'latest-offset'/;"
+	done
+	awk '/^    \$ sed "/ { on = 1 } on { sub(/^    (\$ )?/, ""); print } / >[^ ]*$/ { on = 0 }' "tools/examples/$page.md" |
+		sed "s/ >[^ ]*$//; s/$page\.sql/$1.sql/" | bash | sed "$bounds"
 }
 # TOPIC: its records that were not there at the last call, as lines. $seen holds the last offset of each partition.
 new_lines() {
@@ -45,10 +52,15 @@ for job in $jobs; do
 		"$weir" run tools/examples/$job.sql --define "in=$rec" --define "out=$scratch/out" -X $every -q
 		lines_of "$scratch/out" revenue.by-merchant | canonical $job >"$scratch/every"
 	fi
-	$kafka stop "$scratch/broker" 2>/dev/null # one for each job: their inputs have the same names
-	rm -rf "$scratch/broker"
-	start_broker
 	for topic in $(topics_of "$rec"); do
+		[[ " ${used-$topic} " != *" $topic "* ]] && continue
+		$kafka stop "$scratch/broker" 2>/dev/null # a new one where an input has an earlier job's name
+		rm -rf "$scratch/broker"
+		start_broker
+		used=""
+	done
+	for topic in $(topics_of "$rec"); do
+		used+=" $topic"
 		"$weir" replay "$rec" "$topic" -b "$b" --speed max -q || not_ok "$job: replay of $topic"
 	done
 	seen=null
