@@ -908,6 +908,10 @@ static enum weir_err run_assignment(struct weir_engine *en, bool *again, struct 
 		*again = true;
 		return err;
 	}
+	if (err == WEIR_E_FENCED) { /* stopping: nothing is left to commit, and nothing is lost by that */
+		say_and_forget(en, ": what was not committed is read there", dg);
+		return WEIR_OK;
+	}
 	if (err != WEIR_OK || stopping)
 		return err;
 	forget_session(en);

@@ -2,7 +2,7 @@
 # kafka_cases.sh: faults that users of systems like this one have reported (tests/conformance/README.md lists them), as far as
 # they need a broker: changelogs that are compacted, made anew or hold aborted data, members that come and go, processes and
 # brokers that stand still, many partitions of large records, topics that come later.
-#   kafka_cases.sh [--only SECTION]     sections: anew compacted empty handover frozen wide pattern filled narrow slow full; prints
+#   kafka_cases.sh [--only SECTION]     sections: anew compacted empty handover frozen outlived wide pattern filled narrow slow full; prints
 #                                       `ok NAME` or `not ok NAME` lines, or `skipped: why`
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -194,6 +194,34 @@ frozen_case() {
 	ended "BL-100: stood still for longer than a transaction may last, and goes on" $pid "$scratch/frozen.said"
 	fine "BL-100: readers of committed records come to the end" settled frozen
 	same "BL-100: every record once" "$(values | sort -n | uniq -c | awk '$1 == 1' | wc -l) $(wc -l <"$scratch/rows")" "20000 20000"
+}
+
+# One of two stands still until the other has all partitions, and is told to end just then
+outlived_case() {
+	local pids=() k
+	{
+		stream s handover "v BIGINT" "$bounded"
+		stream o outlived "v BIGINT"
+		echo "INSERT INTO o SELECT k, v FROM s;"
+	} >"$scratch/outlived.sql"
+	for k in one two; do
+		"$weir" run "$scratch/outlived.sql" -b "$b" -X processing.guarantee=exactly_once -X commit.interval.ms=50 -X session.timeout.ms=2000 \
+			-X heartbeat.interval.ms=300 -X transaction.timeout.ms=2000 -X scan.rate=1500 2>"$scratch/outlived.$k.said" &
+		pids+=($!)
+		sleep 2
+	done
+	for ((k = 0; k < 100; k++)); do # both have their share
+		"$weir" lag outlived -b "$b" --format json | jq -e '[.partitions[].consumer_id] | unique | length == 2' >/dev/null 2>&1 && break
+		sleep 0.1
+	done
+	kill -STOP "${pids[0]}"
+	sleep 5
+	kill -TERM "${pids[0]}"
+	kill -CONT "${pids[0]}"
+	ended "ends in peace when it is told to after others took its partitions" "${pids[0]}" "$scratch/outlived.one.said"
+	ended "and they read to the end" "${pids[1]}" "$scratch/outlived.two.said"
+	settled outlived
+	same "every record once, though" "$(values | sort -n | uniq -c | awk '$1 == 1' | wc -l) $(wc -l <"$scratch/rows")" "20000 20000"
 }
 
 # BL-135, BL-137 to BL-140: 100 partitions of compressed records of 1 MB, a reader that is slow, then paused
@@ -404,9 +432,10 @@ wants pattern && first+=("pattern_case")
 wants filled && first+=("filled_case")
 wants handover && second+=("handover_case at_least_once" "handover_case exactly_once")
 wants frozen && second+=("frozen_case")
+wants outlived && second+=("outlived_case")
 wants wide && second+=("wide_case")
 begin "${long[@]}" "${first[@]}"
-if wants handover || wants frozen; then
+if wants handover || wants frozen || wants outlived; then
 	make handover 4
 	seq 1 20000 | awk '{ print "k" $1 ":{\"v\":" $1 "}" }' | put handover
 fi
