@@ -173,8 +173,8 @@ bool weir_placement_say(struct weir_placement *pc, uint32_t scan, bool end, stru
 				"are in more than one partition, but state %s keeps each partition for itself: "
 				"a key has several rows",
 				sm->state);
-	weir_buf_puts(out, ". Write the topic by its key (librdkafka: partitioner=murmur2_random), or let rows move: "
-			   "exchange=local, exchange=topic\n");
+	weir_buf_puts(out, ". Write the topic by its key (librdkafka: partitioner=murmur2_random), or let rows move "
+			   "within one process: exchange=local\n");
 	out->data[out->bytes - 1] = 0;
 	return true;
 }
