@@ -44,8 +44,8 @@ WEIR_API struct weir_stream *weir_event_time(struct weir_stream *st, const char 
 WEIR_API struct weir_stream *weir_filter(struct weir_stream *st, const char *expr);
 /* New columns: "merchant_id, amount * 2 AS twice". Event time is kept. */
 WEIR_API struct weir_stream *weir_select(struct weir_stream *st, const char *exprs);
-/* Groups by columns ("a, b"). A record whose key columns are all NULL is rejected (reason null_key), as Kafka Streams
- * does. */
+/* Groups by columns ("a, b"). A record whose key columns are all NULL is rejected by aggregates (reason null_key), as
+ * by Kafka Streams; in a join it has no match, and stays where its side is kept. */
 WEIR_API struct weir_stream *weir_key_by(struct weir_stream *st, const char *columns);
 /* Records of both, columns of equal types and names of a. */
 WEIR_API struct weir_stream *weir_merge(struct weir_stream *a, struct weir_stream *b);

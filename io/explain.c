@@ -163,17 +163,27 @@ static void text_input(struct explain *ex, uint32_t branch)
 static void put_join(const struct weir_plan *pl, const struct weir_plan_stage *st, struct weir_buf *out)
 {
 	const struct weir_state_def *def = &st->def;
-	bool right = false;
-	for (uint32_t i = 0; i < st->input_count; i++)
+	bool right = false, global = false;
+	for (uint32_t i = 0; i < st->input_count; i++) {
 		right = right || pl->branches[st->inputs[i]].side == 1;
+		global = global || pl->branches[st->inputs[i]].global;
+	}
 	if (!right) {
 		weir_buf_puts(out, "a table's rows, for what they were when they change");
 		return;
 	}
 	weir_buf_puts(out, "join of ");
 	for (uint32_t s = 0; s < 2; s++)
-		weir_buf_printf(out, "%s%s%s", s == 1 ? " and " : "", def->sides[s].table ? "a table" : "a stream",
+		weir_buf_printf(out, "%s%s%s", s == 1 ? " and " : "",
+				!def->sides[s].table ? "a stream"
+				: s == 1 && global   ? "a global table"
+				: def->versioned     ? "a table as of the stream's time"
+						     : "a table",
 				def->sides[s].outer ? " (kept without a match)" : "");
+	if (def->versioned) {
+		weir_buf_puts(out, ", grace ");
+		weir_duration_put(out, def->grace_ms);
+	}
 	if (weir_join_in_windows(def)) {
 		struct weir_window_spec w = {.kind = def->advance_ms < def->size_ms ? WEIR_WINDOW_HOP
 										    : WEIR_WINDOW_TUMBLE,

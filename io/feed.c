@@ -363,6 +363,14 @@ static uint64_t state_bytes(const struct weir_feed *fd)
 	return bytes;
 }
 
+/* What states may hold: a quarter of memory.max is for data in flight, and until the next order point indexes of all
+ * slots may double, a quarter more than now. */
+static uint64_t state_room(const struct weir_feed *fd)
+{
+	uint64_t max = fd->cf.memory_max;
+	return (max - max / 4 - max / 16 - FEED_STATE_MARGIN) / 5 * 4;
+}
+
 /* What an epoch may have to write before it is committed ahead of its time: its deltas and images are in flight all at
  * once, on brokers in the producer's queue and for a second try, too. A small state that does not grow is changed over
  * and over again, and is written no sooner for that. */
@@ -848,10 +856,7 @@ static bool points(struct weir_feed *fd, bool *due)
 	}
 	if (point_due(fd) || fd->advance_ms > 0 || wall_due(fd) ||
 	    (stop && (fd->cf.live || fd->records == 0 || fd->point_records == 0))) {
-		/* Indexes of all slots may double before the next order point: a quarter more than now. */
-		uint64_t state = state_bytes(fd);
-		bool full = state + state / 4 + FEED_STATE_MARGIN + fd->cf.memory_max / 16 >
-			    fd->cf.memory_max - fd->cf.memory_max / 4;
+		bool full = state_bytes(fd) > state_room(fd);
 		bool last = stop || full;
 		if (!make_point(fd, last || commit_due(fd), last, false, WEIR_TIME_UNSET))
 			return false;
@@ -995,7 +1000,13 @@ enum weir_err weir_feed_result(const struct weir_feed *fd, struct weir_diag **dg
 		return WEIR_OK;
 	/* Names the largest state. */
 	const struct weir_plan *pl = fd->cf.plan;
-	const char *name = "?";
+	static const char *const instead[] = {
+		[WEIR_GROWTH_BOUNDED] = " or shorter windows",
+		[WEIR_GROWTH_TTL] = " or a shorter state.ttl",
+		[WEIR_GROWTH_KEYS] = " or let it forget keys (-X state.ttl=...)",
+		[WEIR_GROWTH_KEYS_ALWAYS] = ", for it grows with its keys",
+	};
+	const char *name = "?", *also = "";
 	uint64_t most = 0, entries = 0;
 	for (uint32_t s = 0; s < pl->stage_count; s++) {
 		uint64_t bytes = 0, n = 0;
@@ -1008,13 +1019,15 @@ enum weir_err weir_feed_result(const struct weir_feed *fd, struct weir_diag **dg
 			most = bytes;
 			entries = n;
 			name = pl->stages[s].name;
+			also = instead[weir_plan_growth_of(pl, &pl->stages[s])];
 		}
 	}
 	return weir_diag_set(dg, WEIR_E_STATE,
-			     "state %s has outgrown memory.max: %" PRIu64 " entries, %" PRIu64 " bytes of %" PRIu64
-			     "; everything up to here is committed. Give it more (-X memory.max=...) or shorter "
-			     "windows, then start again",
-			     name, entries, most, fd->cf.memory_max);
+			     "state %s has outgrown memory.max: %" PRIu64 " entries, %" PRIu64 " bytes; of %" PRIu64
+			     " bytes states have %" PRIu64 ", data in flight and indexes that double the rest. "
+			     "Everything up to here is committed. Give it more (-X memory.max=...)%s, then start "
+			     "again",
+			     name, entries, most, fd->cf.memory_max, state_room(fd), also);
 }
 
 uint64_t weir_feed_epoch(const struct weir_feed *fd)

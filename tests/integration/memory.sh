@@ -30,6 +30,7 @@ run 256MiB "$scratch/cut"
 fine "state beyond memory.max ends the run with 1" [ "$code" = 1 ]
 fine "the message names state, entries and bytes" grep -q 'state totals-group has outgrown memory.max: [0-9]* entries, [0-9]* bytes' "$scratch/said"
 fine "the process never held more than 256 MiB (peak $peak KiB)" [ "$peak" -le 262144 ]
+fine "and says what else would help" grep -q 'or let it forget keys (-X state.ttl=...), then start again' "$scratch/said"
 run 2GiB "$scratch/cut"
 fine "with more memory it resumes and ends" [ "$code" = 0 ]
 fine "the same bytes as with enough from the start" \

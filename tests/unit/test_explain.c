@@ -240,13 +240,40 @@ static void test_source_without_dead_letter_topic(void **state)
 	}
 }
 
+/* Which row of a table a record meets is said: the one of its time, the newest one, or one of a table that was whole.
+ */
+static void test_tables_that_are_joined(void **state)
+{
+	(void)state;
+	struct weir_topology *tp = weir_topology_create();
+	struct weir_conf *cf = conf();
+	struct weir_diag *dg = NULL;
+	char *text = NULL;
+	struct weir_stream *st = weir_event_time(
+		weir_source(tp, "o", "a STRING, at TIMESTAMP(3)", "path=rec topic=o format=json"), "at", 5000);
+	struct weir_table *t = weir_table(tp, "t", "a STRING, b INT", "a", "path=rec topic=t format=json");
+	struct weir_table *g = weir_table_global(tp, "g", "a STRING, b INT", "a", "path=rec topic=g format=json");
+	(void)weir_sink(weir_join_table_as_of(st, t, "then", "a", WEIR_JOIN_INNER), "out1",
+			"path=res topic=1 format=json");
+	(void)weir_sink(weir_join_table(st, t, "now", "a", WEIR_JOIN_LEFT), "out2", "path=res topic=2 format=json");
+	(void)weir_sink(weir_join_table(st, g, "whole", "a", WEIR_JOIN_LEFT), "out3", "path=res topic=3 format=json");
+	if (weir_engine_explain(tp, cf, WEIR_DESCRIBE_TEXT, &text, &dg) != WEIR_OK)
+		fail_msg("%s", weir_diag_report(dg));
+	has(text, "Stage then (level 1): join of a stream and a table as of the stream's time, grace 5s\n");
+	has(text, "Stage now (level 1): join of a stream (kept without a match) and a table\n");
+	has(text, "Stage whole (level 1): join of a stream (kept without a match) and a global table\n");
+	weir_free(text);
+	weir_conf_destroy(cf);
+	weir_topology_destroy(tp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),       cmocka_unit_test(test_dot),
 		cmocka_unit_test(test_json),       cmocka_unit_test(test_one_side_moves),
 		cmocka_unit_test(test_what_moves), cmocka_unit_test(test_source_without_dead_letter_topic),
-		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_broken),     cmocka_unit_test(test_tables_that_are_joined),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -465,9 +465,14 @@ static enum weir_err check_condition(const struct condition *cd)
 					      : "compare a column of each side: a.k = b.k",
 				 "a join needs columns that are equal");
 	if (!l->is_table && !r->is_table && (!cd->has_low || !cd->has_high))
-		return sql_error(sq, at, "add r.t BETWEEN l.t - INTERVAL '1' HOUR AND l.t + INTERVAL '1' HOUR",
-				 "a join of two streams needs bounds in time: how far their time attributes may lie "
-				 "apart, both ways");
+		return sql_error(
+			sq, at,
+			l->rowtime < 0 || r->rowtime < 0
+				? "both need a time attribute (WATERMARK FOR t AS t); then add r.t BETWEEN l.t - "
+				  "INTERVAL '1' HOUR AND l.t + INTERVAL '1' HOUR"
+				: "add r.t BETWEEN l.t - INTERVAL '1' HOUR AND l.t + INTERVAL '1' HOUR",
+			"a join of two streams needs bounds in time: how far their time attributes may lie "
+			"apart, both ways");
 	if ((cd->has_low || cd->has_high) && cd->low > cd->high)
 		return sql_error(sq, at, NULL, "the bounds in time leave nothing");
 	return WEIR_OK;
