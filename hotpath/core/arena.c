@@ -8,10 +8,20 @@
 #include <jemalloc/jemalloc.h>
 #endif
 
+/* The first piece of a huge page; the others are pieces. */
+struct huge {
+	struct huge *next, *before; /* of those with free pieces */
+	struct weir_block *free;
+	uint32_t cut; /* pieces that were ever taken */
+	uint32_t taken;
+};
+enum { PIECES = WEIR_HUGE_BYTES / WEIR_BLOCK_CARVED - 1 };
+
 struct weir_arena {
 	_Atomic uint64_t bytes; /* @writer worker @reader any (relaxed: a statistic) */
 	int flags;              /* MALLOCX_ARENA of this arena, no thread cache; 0: the shared ones */
 	unsigned number;        /* of the jemalloc arena, where flags are set */
+	struct huge *huge;      /* those with free pieces */
 };
 
 #ifdef WEIR_JEMALLOC
@@ -84,11 +94,32 @@ static void arena_account(struct weir_arena *ar, uint64_t bytes)
 	atomic_store_explicit(&ar->bytes, weir_arena_bytes(ar) + bytes, memory_order_relaxed);
 }
 
+static void huge_link(struct weir_arena *ar, struct huge *hg)
+{
+	hg->before = NULL;
+	hg->next = ar->huge;
+	if (hg->next != NULL)
+		hg->next->before = hg;
+	ar->huge = hg;
+}
+
+static void huge_unlink(struct weir_arena *ar, struct huge *hg)
+{
+	*(hg->before != NULL ? &hg->before->next : &ar->huge) = hg->next;
+	if (hg->next != NULL)
+		hg->next->before = hg->before;
+}
+
 /* jemalloc takes memory back from whatever arena it is of: only the count moves. */
 void weir_arena_absorb(struct weir_arena *to, struct weir_arena *from)
 {
 	arena_account(to, weir_arena_bytes(from));
 	arena_account(from, (uint64_t)0 - weir_arena_bytes(from));
+	while (from->huge != NULL) {
+		struct huge *hg = from->huge;
+		from->huge = hg->next;
+		huge_link(to, hg);
+	}
 }
 
 void *weir_arena_take(struct weir_arena *ar, size_t bytes, size_t align)
@@ -115,6 +146,42 @@ void weir_arena_give(struct weir_arena *ar, void *p, size_t bytes, size_t align)
 	free(p);
 #endif
 	arena_account(ar, (uint64_t)0 - bytes);
+}
+
+void *weir_blocks_take_piece(struct weir_blocks *bl)
+{
+	struct weir_arena *ar = bl->ar;
+	struct huge *hg = ar->huge;
+	bl->bytes_used += WEIR_BLOCK_CARVED;
+	if (hg == NULL) {
+		hg = weir_arena_take(ar, WEIR_HUGE_BYTES, WEIR_HUGE_BYTES);
+		*hg = (struct huge){0};
+		huge_link(ar, hg);
+	}
+	struct weir_block *p = hg->free;
+	if (p != NULL)
+		hg->free = p->next;
+	else
+		p = (struct weir_block *)(void *)((uint8_t *)hg + (size_t)++hg->cut * WEIR_BLOCK_CARVED);
+	if (++hg->taken == PIECES)
+		huge_unlink(ar, hg);
+	return p;
+}
+
+void weir_blocks_give_piece(struct weir_blocks *bl, void *p)
+{
+	struct weir_arena *ar = bl->ar;
+	struct huge *hg = (struct huge *)(void *)((uintptr_t)p & ~(uintptr_t)(WEIR_HUGE_BYTES - 1));
+	struct weir_block *b = p;
+	bl->bytes_used -= WEIR_BLOCK_CARVED;
+	b->next = hg->free;
+	hg->free = b;
+	if (hg->taken-- == PIECES)
+		huge_link(ar, hg);
+	if (hg->taken != 0)
+		return;
+	huge_unlink(ar, hg);
+	weir_arena_give(ar, hg, WEIR_HUGE_BYTES, WEIR_HUGE_BYTES);
 }
 
 void weir_blocks_init(struct weir_blocks *bl, struct weir_arena *ar)

@@ -7,7 +7,9 @@
  *
  * A block of up to WEIR_BLOCK_CARVED bytes is aligned to its own size (pages rely on it) and its memory stays with the
  * slot until weir_blocks_fini. Larger blocks come straight from the arena, aligned to 64 bytes or more; of those that
- * are a power of two the last one given back per size is kept. @thread worker (the owner), except weir_arena_bytes. */
+ * are a power of two the last one given back per size is kept. What is read at random, index segments, comes in pieces
+ * of huge pages that all slots of the arena share: a miss of the TLB costs as much as one of the cache, on a virtual
+ * machine more. @thread worker (the owner), except weir_arena_bytes. */
 #ifndef WEIR_CORE_ARENA_H
 #define WEIR_CORE_ARENA_H
 
@@ -36,7 +38,6 @@ void weir_arena_absorb(struct weir_arena *to, struct weir_arena *from);
  * judged before, at order points. */
 void *weir_arena_take(struct weir_arena *ar, size_t bytes, size_t align);
 void weir_arena_give(struct weir_arena *ar, void *p, size_t bytes, size_t align);
-
 struct weir_block {
 	struct weir_block *next;
 };
@@ -66,5 +67,9 @@ void weir_blocks_fini(struct weir_blocks *bl);
 /* Not zeroed. Give back with the same size. */
 void *weir_blocks_take(struct weir_blocks *bl, size_t bytes);
 void weir_blocks_give(struct weir_blocks *bl, void *p, size_t bytes);
+/* WEIR_BLOCK_CARVED bytes of a huge page of the arena, aligned to their size, not zeroed; to be given back before
+ * weir_blocks_fini. A huge page of which nothing is taken any more goes back to the system. */
+void *weir_blocks_take_piece(struct weir_blocks *bl);
+void weir_blocks_give_piece(struct weir_blocks *bl, void *p);
 
 #endif

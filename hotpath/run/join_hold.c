@@ -195,9 +195,17 @@ static const uint16_t *by_slot(struct weir_join *jn, const struct weir_keyed *ke
 			       uint32_t count)
 {
 	uint32_t slots = jn->ps->slot_count, at = 0;
+	uint32_t *start = jn->slot_at; /* free until the merge */
+	if (weir_join_is_direct(jn)) { /* all are of one slot */
+		uint32_t slot = keyed->slot[rows[0]];
+		jn->slot_rows[slot] += count;
+		start[slot] = count;
+		for (uint32_t i = 0; i < count; i++)
+			jn->by_slot[i] = (uint16_t)i;
+		return jn->by_slot;
+	}
 	if (slots > count / 2)
 		return NULL;
-	uint32_t *start = jn->slot_at; /* free until the merge */
 	memset(start, 0, slots * sizeof *start);
 	for (uint32_t i = 0; i < count; i++)
 		start[keyed->slot[rows[i]]]++;

@@ -15,11 +15,21 @@ static size_t segment_bytes(uint32_t lines)
 	return lines * WEIR_JOIN_LINE * sizeof(uint64_t);
 }
 
+_Static_assert(LINES_MAX *WEIR_JOIN_LINE * sizeof(uint64_t) == WEIR_BLOCK_CARVED, "a segment is a piece");
 static uint64_t *segment_take(struct weir_blocks *bl, uint32_t lines)
 {
-	uint64_t *segment = weir_blocks_take(bl, segment_bytes(lines));
+	uint64_t *segment =
+		lines == LINES_MAX ? weir_blocks_take_piece(bl) : weir_blocks_take(bl, segment_bytes(lines));
 	memset(segment, 0, segment_bytes(lines));
 	return segment;
+}
+
+static void segment_give(struct weir_blocks *bl, uint64_t *segment, uint32_t lines)
+{
+	if (lines == LINES_MAX)
+		weir_blocks_give_piece(bl, segment);
+	else
+		weir_blocks_give(bl, segment, segment_bytes(lines));
 }
 
 static void set_size(struct weir_join_index *ix, struct weir_blocks *bl, uint32_t segments, uint32_t lines)
@@ -98,7 +108,7 @@ static void unite(struct weir_join_index *ix, struct weir_blocks *bl, uint64_t *
 		ix->segment[s] = segment_take(bl, LINES_MAX);
 		for (uint32_t i = 0; i < 2; i++) {
 			put_living(ix, old[2 * s + i], LINES_MAX * WEIR_JOIN_LINE);
-			weir_blocks_give(bl, old[2 * s + i], segment_bytes(LINES_MAX));
+			segment_give(bl, old[2 * s + i], LINES_MAX);
 		}
 	}
 }
@@ -132,7 +142,7 @@ void weir_join_index_sweep(struct weir_slot *sl)
 	} else {
 		ix->segment[0] = segment_take(bl, lines);
 		put_living(ix, old.segment[0], old_lines * WEIR_JOIN_LINE);
-		weir_blocks_give(bl, old.segment[0], segment_bytes(old_lines));
+		segment_give(bl, old.segment[0], old_lines);
 	}
 	weir_blocks_give(bl, old.segment, old.segments * sizeof *old.segment);
 	ix->used = live;
@@ -152,6 +162,7 @@ uint8_t weir_join_index_begin(struct weir_slot *sl, int64_t start)
 	if (ix == NULL) {
 		ix = sl->joined = weir_blocks_take(&sl->blocks, sizeof *ix);
 		memset(ix, 0, sizeof *ix);
+		ix->deferred_high[0] = ix->deferred_high[1] = WEIR_TIME_UNSET;
 		set_size(ix, &sl->blocks, 1, LINES_MIN);
 		ix->segment[0] = segment_take(&sl->blocks, LINES_MIN);
 	}
@@ -165,16 +176,20 @@ uint8_t weir_join_index_begin(struct weir_slot *sl, int64_t start)
 	ix->taken |= 1u << code;
 	ix->held[code] = 0;
 	ix->start[code] = (start >> 1) << sl->def->bucket_log2;
+	if (weir_join_defers(sl->def, side))
+		ix->deferring |= 1u << code;
 	return (uint8_t)code;
 }
 
 void weir_join_index_end(struct weir_slot *sl, uint8_t code)
 {
 	struct weir_join_index *ix = sl->joined;
-	if (code == 0)
+	if (code == 0) {
 		ix->uncoded--;
-	else
+	} else {
 		ix->dead |= 1u << code;
+		weir_join_deferred_free(sl, code);
+	}
 	if (ix->dead == ix->taken && ix->uncoded == 0)
 		weir_join_index_free(sl); /* it was the last one */
 }
@@ -184,8 +199,9 @@ void weir_join_index_free(struct weir_slot *sl)
 	struct weir_join_index *ix = sl->joined;
 	if (ix == NULL)
 		return;
+	weir_join_deferred_end(sl);
 	for (uint32_t s = 0; s < ix->segments; s++)
-		weir_blocks_give(&sl->blocks, ix->segment[s], segment_bytes(ix->line_mask + 1));
+		segment_give(&sl->blocks, ix->segment[s], ix->line_mask + 1);
 	weir_blocks_give(&sl->blocks, ix->segment, ix->segments * sizeof *ix->segment);
 	weir_blocks_give(&sl->blocks, ix, sizeof *ix);
 	sl->joined = NULL;
@@ -194,7 +210,10 @@ void weir_join_index_free(struct weir_slot *sl)
 uint64_t weir_join_index_bytes(const struct weir_slot *sl)
 {
 	const struct weir_join_index *ix = sl->joined;
-	return ix != NULL ? ix->segments * (uint64_t)segment_bytes(ix->line_mask + 1) : 0;
+	if (ix == NULL)
+		return 0;
+	return ix->segments * (uint64_t)segment_bytes(ix->line_mask + 1) +
+	       ix->blocks * (uint64_t)sizeof(struct weir_join_block);
 }
 
 uint64_t *weir_join_index_find(const struct weir_slot *sl, uint32_t hash, uint32_t code, const uint8_t *key,

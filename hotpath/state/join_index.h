@@ -8,6 +8,11 @@
  *   place   0: empty; else 63..38 hash | 37 list | 36..33 generation | 32 side | 31..0 ref of the record that is the
  *           newest of its key in its generation; list: it is not the only one
  *
+ * Records that no row in order can meet, since rows of the other side reach no further back than their own time, are
+ * deferred: they stand in no index but, in the order of their turns, in an array of their generation
+ * (join_deferred.c). A row somewhat out of order looks through the youngest; one that reaches far back has those of the
+ * generation entered, and those that follow it there at once.
+ *
  * The five bits of generation and side are a code; start[code] says where its times begin. A generation that goes
  * leaves its places behind: its code is dead, and look-ups pass over them, until the index is full or codes are short:
  * then each segment is written anew with what lives, or split in two, without a look at the records. Generations beyond
@@ -25,16 +30,35 @@ enum {
 	WEIR_JOIN_LOW_BITS = 63 /* what is no hash in the upper half of a place */
 };
 
+/* Places of records that are not entered yet, in the order of their turns. */
+enum { WEIR_JOIN_CHUNK = 32, WEIR_JOIN_CHUNKS = 15 };
+
+struct weir_join_block {
+	struct weir_join_block *next, *before;
+	int64_t high[WEIR_JOIN_CHUNKS]; /* by chunk: none of those up to its end is younger */
+	uint64_t place[WEIR_JOIN_CHUNKS * WEIR_JOIN_CHUNK];
+};
+struct weir_join_deferred {
+	struct weir_join_block *first, *last;
+	uint64_t *at, *end; /* in the last one */
+	int64_t high;       /* none is younger */
+	uint32_t number;    /* of the next record */
+};
+
 struct weir_join_index {
 	uint64_t **segment;
 	uint32_t shift;     /* of a hash to the number of its segment */
 	uint32_t line_mask; /* lines of a segment - 1 */
 	uint32_t segments;
 	uint32_t used, limit;
-	uint32_t taken, dead;           /* codes, a bit each; those that are dead are taken */
-	uint32_t uncoded;               /* live generations with an index of their own */
-	uint32_t held[WEIR_JOIN_CODES]; /* places by code */
-	int64_t start[WEIR_JOIN_CODES]; /* by code: the first ms of its generation */
+	uint32_t taken, dead;                /* codes, a bit each; those that are dead are taken */
+	uint32_t uncoded;                    /* live generations with an index of their own */
+	uint32_t held[WEIR_JOIN_CODES];      /* places by code */
+	int64_t start[WEIR_JOIN_CODES];      /* by code: the first ms of its generation */
+	uint32_t deferring;                  /* codes whose records are deferred, a bit each */
+	uint32_t blocks;                     /* of deferred places */
+	int64_t deferred_high[2];            /* by side: none that was deferred is younger */
+	struct weir_join_deferred *deferred; /* by code / 2, as only one side's are; NULL: none ever was */
 };
 
 /* A code for a generation that the slot is to have; 0: there is none, it is to have an index of its own. */
@@ -48,6 +72,32 @@ void weir_join_index_sweep(struct weir_slot *sl);
 /* Where the records of the key in the generation of this code hang, or NULL. */
 uint64_t *weir_join_index_find(const struct weir_slot *sl, uint32_t hash, uint32_t code, const uint8_t *key,
 			       uint32_t key_bytes);
+/* Whether records of `side` are deferred. */
+bool weir_join_defers(const struct weir_state_def *def, uint32_t side);
+/* The same of a generation; 0 is none. */
+WEIR_INLINE bool weir_join_is_deferring(const struct weir_join_index *ix, uint32_t code)
+{
+	return (ix->deferring >> code & 1) != 0;
+}
+/* The record at this place, of a code that is deferring, has had its turn. */
+void weir_join_defer(struct weir_slot *sl, uint64_t place, int64_t time);
+/* Whether a row of the other side that reaches from `from` to `to` may meet a deferred record of `side`. */
+bool weir_join_may_meet_deferred(const struct weir_join_index *ix, uint32_t side, uint32_t hash, int64_t from,
+				 int64_t to);
+/* Appends those of `side` that r meets and that are not late at task_time to list, as struct weir_join_found, of equal
+ * times in the order of their turns; or enters them, where there are too many to look at. */
+struct weir_join_row;
+void weir_join_find_deferred(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t from,
+			     int64_t to, int64_t task_time, struct weir_buf *list);
+/* Enters those of a code. */
+void weir_join_enter_code(struct weir_slot *sl, uint32_t code);
+/* Forgets them: their generation goes. */
+void weir_join_deferred_free(struct weir_slot *sl, uint32_t code);
+void weir_join_deferred_end(struct weir_slot *sl); /* all of the slot */
+/* Restore: records whose older is their number; in any order, then all at once. */
+void weir_join_deferred_restore(struct weir_slot *sl, struct weir_buffered *const *bf, uint32_t count);
+/* Puts bf, of g, into its key's list. fresh: it is new since the last barrier. (join_state.c) */
+void weir_join_list_add(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf, bool fresh);
 /* Adds a place. */
 void weir_join_index_add(struct weir_slot *sl, uint64_t place);
 

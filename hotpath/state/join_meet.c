@@ -5,7 +5,11 @@
  *                     pair    who may match is looked at: keys and times
  *
  * Between the two what is to be looked at is on its way into the cache. Rows of a block that pair finds to ask for a
- * closer look are taken out of the index again, with those behind them. */
+ * closer look are taken out of the index again, with those behind them.
+ *
+ * Where records of one side are deferred (join_index.h), its rows only look and the other's only enter: first those
+ * enter, then these look. What enters is too young for a row that came before it in the block: the block ends where it
+ * might not be. */
 #include "hotpath/state/join_state.h"
 
 #define BLOCK 32
@@ -25,6 +29,16 @@ struct block {
 	uint32_t candidates;
 	uint64_t *at[BLOCK]; /* the places of those that entered */
 	struct candidate candidate[BLOCK + 1];
+	/* where one side is deferred: rows of the other one, which enter, and its own */
+	uint32_t entering, looking;
+	uint8_t enters[BLOCK + 1], looks[BLOCK + 1];
+};
+
+/* What all rows have in common. */
+struct terms {
+	const struct weir_state_def *def;
+	int64_t oldest;
+	int64_t back[2], ahead[2]; /* by side */
 };
 
 /* Always inline: gcc takes a function that does nothing but ask for one without an effect, and drops its calls. */
@@ -109,13 +123,6 @@ static void leave(struct weir_join_index *ix, struct block *bk, uint32_t from)
 	}
 }
 
-/* What all rows have in common. */
-struct terms {
-	const struct weir_state_def *def;
-	int64_t oldest;
-	int64_t back[2], ahead[2]; /* by side */
-};
-
 static inline bool same_key(const struct weir_state_def *def, const struct weir_entry *a, const struct weir_entry *b)
 {
 	uint32_t an, bn;
@@ -152,6 +159,132 @@ static inline uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+/* ---- one side is deferred ---- */
+
+/* Which side it is, all of its records; 2: none. As long as some had to be entered, those of generations that have come
+ * since are entered too. */
+static uint32_t deferred_side(struct weir_slot *sl, const struct weir_join_index *ix)
+{
+	uint32_t live = ix->taken & ~ix->dead;
+	for (uint32_t side = 0; side < 2; side++)
+		if (weir_join_defers(sl->def, side) &&
+		    (live & ~ix->deferring & (side != 0 ? 0xaaaaaaaau : 0x55555555u)) == 0)
+			return side;
+	while (ix->deferring != 0)
+		weir_join_enter_code(sl, (uint32_t)__builtin_ctz(ix->deferring));
+	return 2;
+}
+
+/* Parts the rows of a block, up to one that asks for a closer look or might meet a record of the block that is
+ * deferred. Cost: about 20 instructions a row. */
+static inline void part(const struct weir_join_index *ix, struct block *bk, const struct terms *tm, uint32_t side)
+{
+	uint32_t entering = 0, looking = 0, i;
+	int64_t high = WEIR_TIME_UNSET, back = tm->back[1 - side];
+	for (i = 0; i < bk->count; i++) {
+		const struct weir_join_turn *t = &bk->t[i];
+		bool looks = weir_join_turn_side(t) == side;
+		int64_t from = t->time - back;
+		ask_line(ix, &t[AHEAD]);
+		if (WEIR_UNLIKELY(t->row < WEIR_JOIN_NO_ROWS || t->time < tm->oldest))
+			break;
+		if (WEIR_UNLIKELY(!looks && from <= high)) {
+			bk->count = i;
+			break;
+		}
+		if (WEIR_UNLIKELY(from <= ix->deferred_high[side]) && !looks &&
+		    weir_join_may_meet_deferred(ix, side, t->hash, from, t->time + tm->ahead[1 - side]))
+			break;
+		high = looks && t->time > high ? t->time : high;
+		bk->enters[entering] = (uint8_t)i;
+		bk->looks[looking] = (uint8_t)i;
+		entering += !looks;
+		looking += looks;
+	}
+	bk->entered = i;
+	bk->entering = entering;
+	bk->looking = looking;
+}
+
+/* Those that enter do, up to one that asks for a closer look. Cost: about 35 instructions. */
+static inline void enter_parted(struct weir_join_index *ix, struct block *bk)
+{
+	uint32_t n;
+	for (n = 0; n < bk->entering; n++) {
+		const struct weir_join_turn *t = &bk->t[bk->enters[n]];
+		uint64_t *line = weir_join_index_line(ix, t->hash), none = 0;
+		struct weir_join_look lk = weir_join_line_look(line, t->row);
+		uint64_t *free_place = line + __builtin_ctz(lk.empty | 1u << (WEIR_JOIN_LINE - 1));
+		bool closer = lk.own != 0;
+		if (WEIR_UNLIKELY(lk.empty == 0) && !closer)
+			closer = !enter_beyond(ix, t, line, &free_place, &none);
+		if (WEIR_UNLIKELY(closer)) {
+			bk->entered = bk->enters[n];
+			break;
+		}
+		*free_place = t->row;
+		bk->at[n] = free_place;
+		ix->held[weir_join_place_code(t->row)]++;
+	}
+	ix->used += n;
+	bk->entering = n;
+}
+
+/* Whom a row meets, *other; false: that asks for a closer look. */
+static inline bool look(const struct weir_join_index *ix, const struct weir_join_turn *t, uint64_t *other)
+{
+	uint64_t *line = weir_join_index_line(ix, t->hash);
+	*other = 0;
+	for (;;) {
+		struct weir_join_look lk = weir_join_line_look(line, t->row);
+		uint64_t v = line[__builtin_ctz(lk.others | 1u << (WEIR_JOIN_LINE - 1))];
+		if (lk.others != 0 && weir_join_place_lives(ix, v)) {
+			if (WEIR_UNLIKELY(*other != 0 || (v >> 32 & WEIR_JOIN_LIST) != 0))
+				return false;
+			*other = v;
+		}
+		if (WEIR_UNLIKELY((lk.others & (lk.others - 1)) != 0))
+			return false;
+		if (WEIR_LIKELY(lk.empty != 0))
+			return true;
+		line = weir_join_index_next(ix, line, t->hash);
+	}
+}
+
+/* Those that look do. Cost: about 40 instructions. */
+static inline void look_parted(const struct weir_slot *sl, const struct weir_join_index *ix, struct block *bk)
+{
+	uint32_t found = 0;
+	for (uint32_t n = 0; n < bk->looking && bk->looks[n] < bk->entered; n++) {
+		uint64_t other;
+		if (WEIR_UNLIKELY(!look(ix, &bk->t[bk->looks[n]], &other))) {
+			bk->entered = bk->looks[n];
+			break;
+		}
+		bk->candidate[found] = (struct candidate){other, bk->looks[n]};
+		if (other != 0)
+			ask_record(&sl->pages, other);
+		found += other != 0;
+	}
+	bk->candidates = found;
+}
+
+/* Takes rows from `from` on out again, and notes that those before it that are deferred have had their turn. */
+static inline void settle(struct weir_slot *sl, struct weir_join_index *ix, struct block *bk, uint32_t from)
+{
+	bk->entered = least(bk->entered, from);
+	while (bk->entering != 0 && bk->enters[bk->entering - 1] >= bk->entered) {
+		uint32_t n = --bk->entering;
+		*bk->at[n] = 0;
+		ix->held[weir_join_place_code(bk->t[bk->enters[n]].row)]--;
+		ix->used--;
+	}
+	for (uint32_t n = 0; n < bk->looking && bk->looks[n] < bk->entered; n++) {
+		const struct weir_join_turn *t = &bk->t[bk->looks[n]];
+		weir_join_defer(sl, t->row, t->time);
+	}
+}
+
 /* Cost: about 80 instructions a row, 60 more where it has a match, and a line of memory that is not in the cache, asked
  * for early; what a match lies in is mostly young. */
 bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt)
@@ -165,6 +298,7 @@ bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt)
 	}
 	if (ix == NULL || ix->uncoded != 0)
 		return mt->next < mt->end;
+	const uint32_t deferred = deferred_side(sl, ix);
 	for (uint32_t i = 0; i < AHEAD && mt->asked == NULL; i++)
 		ask_line(ix, &mt->next[i]);
 	mt->asked = mt->next;
@@ -176,8 +310,15 @@ bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt)
 		bk.count = least(least(BLOCK, mt->room - mt->count), ix->limit - ix->used);
 		if (bk.count > (size_t)(mt->end - mt->next))
 			bk.count = (uint32_t)(mt->end - mt->next);
-		enter(sl, ix, &bk, tm.oldest);
-		leave(ix, &bk, pair(sl, ix, &tm, &bk, mt));
+		if (deferred == 2) {
+			enter(sl, ix, &bk, tm.oldest);
+			leave(ix, &bk, pair(sl, ix, &tm, &bk, mt));
+		} else {
+			part(ix, &bk, &tm, deferred);
+			enter_parted(ix, &bk);
+			look_parted(sl, ix, &bk);
+			settle(sl, ix, &bk, pair(sl, ix, &tm, &bk, mt));
+		}
 		mt->next += bk.entered;
 		if (bk.entered < bk.count)
 			return true;

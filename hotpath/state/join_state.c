@@ -109,6 +109,12 @@ static struct weir_buffered *buffered_at(const struct weir_slot *sl, uint32_t re
 	return ref != 0 ? (struct weir_buffered *)(void *)weir_ref_get(&sl->pages, ref) : NULL;
 }
 
+/* The next one in the list of its key. */
+static inline struct weir_buffered *older_of(const struct weir_slot *sl, const struct weir_buffered *bf)
+{
+	return (bf->e.flags & WEIR_ENTRY_DEFERRED) == 0 ? buffered_at(sl, bf->older) : NULL;
+}
+
 uint32_t weir_join_buffer_side(const struct weir_slot *sl, const struct weir_buffered *bf)
 {
 	return (uint32_t)(gen_of(sl, &bf->e)->start & 1);
@@ -188,7 +194,7 @@ static void chain_find(const struct weir_slot *sl, int64_t start, uint32_t side,
 		       int64_t to, int64_t task_time, struct weir_buf *list)
 {
 	size_t begin = list->bytes;
-	for (; bf != NULL; bf = buffered_at(sl, bf->older)) {
+	for (; bf != NULL; bf = older_of(sl, bf)) {
 		int64_t time = start + bf->delta;
 		if (time < from)
 			break;
@@ -201,13 +207,15 @@ static void chain_find(const struct weir_slot *sl, int64_t start, uint32_t side,
 		reverse((struct weir_join_found *)(void *)(list->data + begin), n);
 }
 
-static inline void gen_find(const struct weir_slot *sl, const struct weir_gen *g, const struct weir_join_row *r,
-			    int64_t from, int64_t to, int64_t task_time, struct weir_buf *list)
+static inline void gen_find(struct weir_slot *sl, const struct weir_gen *g, const struct weir_join_row *r, int64_t from,
+			    int64_t to, int64_t task_time, struct weir_buf *list)
 {
 	uint64_t *free_slot;
 	const uint64_t *at;
 	struct weir_buffered *bf = NULL;
 	if (WEIR_LIKELY(g->code != 0)) {
+		if (WEIR_UNLIKELY(weir_join_is_deferring(sl->joined, g->code)))
+			weir_join_enter_code(sl, g->code);
 		at = weir_join_index_find(sl, weir_hash_index(r->hash), g->code, r->key, r->key_bytes);
 		bf = at != NULL ? weir_join_place_record(&sl->pages, *at) : NULL;
 	} else {
@@ -219,8 +227,8 @@ static inline void gen_find(const struct weir_slot *sl, const struct weir_gen *g
 			   list);
 }
 
-void weir_join_buffer_find(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t from,
-			   int64_t to, int64_t task_time, struct weir_buf *list)
+void weir_join_buffer_find(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t from, int64_t to,
+			   int64_t task_time, struct weir_buf *list)
 {
 	const struct weir_state_def *def = sl->def;
 	int64_t last = bucket_of(def, to) * 2 + side;
@@ -284,6 +292,18 @@ static uint32_t find_newest(const struct weir_slot *sl, uint32_t side, const str
 	}
 }
 
+/* By time; what is of one time is of one generation, and in its order already. Most are. */
+static void sort_found(struct weir_join_found *f, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		struct weir_join_found x = f[i];
+		size_t at = i;
+		for (; at != 0 && f[at - 1].time > x.time; at--)
+			f[at] = f[at - 1];
+		f[at] = x;
+	}
+}
+
 void weir_join_buffer_find_matches(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
 				   int64_t task_time, struct weir_buf *list)
 {
@@ -295,10 +315,18 @@ void weir_join_buffer_find_matches(struct weir_slot *sl, uint32_t side, const st
 		weir_join_buffer_find(sl, 1 - side, r, from, to, task_time, list);
 		return;
 	}
+	size_t begin = list->bytes, deferred = 0;
+	if (WEIR_UNLIKELY(from <= sl->joined->deferred_high[1 - side])) {
+		weir_join_find_deferred(sl, 1 - side, r, from, to, task_time, list);
+		deferred = list->bytes - begin;
+	}
 	uint32_t count = find_newest(sl, 1 - side, r, nw);
 	for (uint32_t i = 0; i < count; i++)
 		if (nw[i].start <= to)
 			chain_find(sl, nw[i].start, 1 - side, nw[i].bf, from, to, task_time, list);
+	if (WEIR_UNLIKELY(deferred != 0))
+		sort_found((struct weir_join_found *)(void *)(list->data + begin),
+			   (list->bytes - begin) / sizeof(struct weir_join_found));
 }
 
 void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, bool entry)
@@ -328,43 +356,60 @@ void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, const 
 		weir_index_prefetch(&sl->gens[at].g->ix, r->hash, entry);
 }
 
+/* Says which record comes after bf in the list of its key. */
+static void set_older(struct weir_gen *g, struct weir_buffered *bf, uint32_t older, bool fresh)
+{
+	bf->older = older;
+	bf->e.flags &= (uint8_t)~WEIR_ENTRY_DEFERRED;
+	if (!fresh)
+		weir_gen_mark(g, &bf->e);
+}
+
 /* Puts bf into the list that begins with next: behind every newer record, before those of its time and older. True: it
  * is the newest. */
-static bool list_insert(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf, struct weir_buffered *next)
+static bool list_insert(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf, struct weir_buffered *next,
+			bool fresh)
 {
 	struct weir_buffered *newer = NULL;
 	while (next != NULL && next->delta > bf->delta) {
 		newer = next;
-		next = buffered_at(sl, next->older);
+		next = older_of(sl, next);
 	}
-	bf->older = next != NULL ? weir_entry_ref(&next->e) : 0;
+	set_older(g, bf, next != NULL ? weir_entry_ref(&next->e) : 0, fresh);
 	if (newer == NULL)
 		return true;
-	newer->older = weir_entry_ref(&bf->e);
-	weir_gen_mark(g, &newer->e);
+	set_older(g, newer, weir_entry_ref(&bf->e), false);
 	return false;
 }
 
-/* Puts bf into its key's list. */
-static inline void list_add(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf,
-			    const struct weir_join_row *r)
+static inline void list_add(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf, uint64_t hash,
+			    const uint8_t *key, uint32_t key_bytes, bool fresh)
 {
 	uint64_t *at, *free_slot;
 	if (WEIR_LIKELY(g->code != 0)) {
-		at = weir_join_index_find(sl, weir_hash_index(r->hash), g->code, r->key, r->key_bytes);
-		uint64_t place = weir_join_place_value(weir_hash_index(r->hash), g->code, weir_entry_ref(&bf->e));
+		if (WEIR_UNLIKELY(weir_join_is_deferring(sl->joined, g->code)))
+			weir_join_enter_code(sl, g->code); /* those that came before it */
+		at = weir_join_index_find(sl, weir_hash_index(hash), g->code, key, key_bytes);
+		uint64_t place = weir_join_place_value(weir_hash_index(hash), g->code, weir_entry_ref(&bf->e));
 		if (at == NULL)
 			weir_join_index_add(sl, place);
 		else
-			*at = (list_insert(sl, g, bf, weir_join_place_record(&sl->pages, *at)) ? place : *at) |
+			*at = (list_insert(sl, g, bf, weir_join_place_record(&sl->pages, *at), fresh) ? place : *at) |
 			      (uint64_t)WEIR_JOIN_LIST << 32;
 		return;
 	}
-	at = weir_index_find_short(&g->ix, sl->def, r->hash, r->key, r->key_bytes, &free_slot);
+	at = weir_index_find_short(&g->ix, sl->def, hash, key, key_bytes, &free_slot);
 	if (at == NULL)
-		weir_gen_index_put(g, &bf->e, r->hash, free_slot);
-	else if (list_insert(sl, g, bf, (struct weir_buffered *)(void *)weir_index_entry(*at)))
+		weir_gen_index_put(g, &bf->e, hash, free_slot);
+	else if (list_insert(sl, g, bf, (struct weir_buffered *)(void *)weir_index_entry(*at), fresh))
 		weir_index_store(at, (*at & ~WEIR_INDEX_POINTER) | (uint64_t)(uintptr_t)bf);
+}
+
+void weir_join_list_add(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf, bool fresh)
+{
+	uint32_t n;
+	const uint8_t *key = weir_entry_key(sl->def, &bf->e, &n);
+	list_add(sl, g, bf, weir_hash(key, n), key, n, fresh);
 }
 
 /* The generation for rows of `side` at `time`, made where there is none. */
@@ -433,7 +478,7 @@ static struct weir_buffered *buffer_put(struct weir_slot *sl, uint32_t side, con
 		if (r->row_bytes != 0)
 			memcpy(at + r->key_bytes, r->row, r->row_bytes);
 	}
-	list_add(sl, g, bf, r);
+	list_add(sl, g, bf, r->hash, r->key, r->key_bytes, true);
 	return bf;
 }
 
@@ -481,7 +526,11 @@ bool weir_join_buffer_enter(struct weir_slot *sl, const struct weir_join_turn *t
 	r.key = weir_entry_key(sl->def, &bf->e, &r.key_bytes);
 	r.hash = weir_hash(r.key, r.key_bytes);
 	weir_join_buffer_find_matches(sl, side, &r, task_time, list);
-	list_add(sl, reach_of(sl, side, t->time)->own, bf, &r);
+	struct weir_gen *g = reach_of(sl, side, t->time)->own;
+	if (g->code != 0 && weir_join_is_deferring(sl->joined, g->code))
+		weir_join_defer(sl, t->row, t->time);
+	else
+		list_add(sl, g, bf, r.hash, r.key, r.key_bytes, true);
 	return list->bytes != 0;
 }
 
@@ -528,7 +577,7 @@ static int final_compare(const void *a, const void *b, void *ctx)
 	if (c != 0)
 		return c;
 	/* One key at one time: x is the earlier one if the list leads from y to it. */
-	for (const struct weir_buffered *p = y; p != NULL && p->delta == y->delta; p = buffered_at(sl, p->older))
+	for (const struct weir_buffered *p = y; p != NULL && p->delta == y->delta; p = older_of(sl, p))
 		if (p == x)
 			return -1;
 	return 1;
@@ -624,7 +673,7 @@ bool weir_join_window_take(const struct weir_slot *sl, int64_t task_time, bool a
 		qsort(heads.data, n, sizeof *h, head_compare);
 	for (uint32_t i = 0; i < n; i++) {
 		size_t begin = list->bytes;
-		for (struct weir_buffered *bf = h[i].bf; bf != NULL; bf = buffered_at(sl, bf->older)) {
+		for (struct weir_buffered *bf = h[i].bf; bf != NULL; bf = older_of(sl, bf)) {
 			struct weir_join_found fd = {bf, *time};
 			weir_buf_put(list, &fd, sizeof fd);
 		}
@@ -662,8 +711,9 @@ static bool start_claim(const struct weir_slot *sl, const struct weir_gen *g, st
 
 enum rebuild_pass { PASS_STARTS, PASS_CLAIM, PASS_HEADS };
 
+/* deferred: struct weir_buffered *, of those that stand in no list. */
 static bool rebuild_entry(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf, uint32_t no, uint32_t at,
-			  struct start_map *sm, enum rebuild_pass pass)
+			  struct start_map *sm, enum rebuild_pass pass, struct weir_buf *deferred)
 {
 	const struct weir_state_def *def = sl->def;
 	uint32_t side = (uint32_t)(g->start & 1), n;
@@ -673,11 +723,13 @@ static bool rebuild_entry(struct weir_slot *sl, struct weir_gen *g, struct weir_
 		bits[at / 8 / 64] |= bit;
 		return bf->delta >> 1 >> (def->bucket_log2 - 1) == 0;
 	case PASS_CLAIM:
-		return bf->older == 0 || start_claim(sl, g, sm, bf->older);
+		return (bf->e.flags & WEIR_ENTRY_DEFERRED) != 0 || bf->older == 0 || start_claim(sl, g, sm, bf->older);
 	case PASS_HEADS:
 		break;
 	}
-	if ((bits[at / 8 / 64] & bit) != 0) {
+	if ((bits[at / 8 / 64] & bit) != 0 && (bf->e.flags & WEIR_ENTRY_DEFERRED) != 0) {
+		weir_buf_put(deferred, &bf, sizeof bf);
+	} else if ((bits[at / 8 / 64] & bit) != 0) {
 		uint64_t *free_slot;
 		const uint8_t *key = weir_entry_key(def, &bf->e, &n);
 		uint64_t hash = weir_hash(key, n);
@@ -695,7 +747,7 @@ static bool rebuild_entry(struct weir_slot *sl, struct weir_gen *g, struct weir_
 	return true;
 }
 
-static bool rebuild_pass(struct weir_slot *sl, struct start_map *sm, enum rebuild_pass pass)
+static bool rebuild_pass(struct weir_slot *sl, struct start_map *sm, enum rebuild_pass pass, struct weir_buf *deferred)
 {
 	for (uint32_t no = 1; no < sm->count; no++) {
 		const struct weir_page *p = &sl->pages.page[no];
@@ -706,7 +758,7 @@ static bool rebuild_pass(struct weir_slot *sl, struct start_map *sm, enum rebuil
 		for (uint32_t at = WEIR_PAGE_HEAD; at < p->used;) {
 			struct weir_buffered *bf = (struct weir_buffered *)(void *)(p->base + at);
 			bool dead = (bf->e.flags & WEIR_ENTRY_DEAD) != 0;
-			if (!dead && !rebuild_entry(sl, p->gen, bf, no, at, sm, pass))
+			if (!dead && !rebuild_entry(sl, p->gen, bf, no, at, sm, pass, deferred))
 				return false;
 			at += (uint32_t)weir_entry_bytes(sl->def, &bf->e);
 		}
@@ -718,8 +770,13 @@ bool weir_join_rebuild(struct weir_slot *sl)
 {
 	struct start_map sm = {.count = sl->pages.capacity};
 	sm.bits = weir_xcalloc(sm.count != 0 ? sm.count : 1, sizeof *sm.bits);
-	bool fine = rebuild_pass(sl, &sm, PASS_STARTS) && rebuild_pass(sl, &sm, PASS_CLAIM) &&
-		    rebuild_pass(sl, &sm, PASS_HEADS);
+	struct weir_buf deferred = {0};
+	bool fine = rebuild_pass(sl, &sm, PASS_STARTS, NULL) && rebuild_pass(sl, &sm, PASS_CLAIM, NULL) &&
+		    rebuild_pass(sl, &sm, PASS_HEADS, &deferred);
+	if (fine && deferred.bytes != 0)
+		weir_join_deferred_restore(sl, (struct weir_buffered *const *)(const void *)deferred.data,
+					   (uint32_t)(deferred.bytes / sizeof(struct weir_buffered *)));
+	weir_buf_fini(&deferred);
 	for (uint32_t no = 0; no < sm.count; no++)
 		free(sm.bits[no]);
 	free(sm.bits);

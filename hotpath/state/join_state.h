@@ -82,8 +82,8 @@ struct weir_join_found {
 };
 /* Appends to list, as struct weir_join_found, the records of `side` with r's key and a time in [from, to] that count at
  * task_time, in order of (time, arrival). They stay where they are until weir_join_drop. */
-void weir_join_buffer_find(const struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t from,
-			   int64_t to, int64_t task_time, struct weir_buf *list);
+void weir_join_buffer_find(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t from, int64_t to,
+			   int64_t task_time, struct weir_buf *list);
 /* The same for a row of `side` itself: the other side's records that match it in key and time. */
 void weir_join_buffer_find_matches(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
 				   int64_t task_time, struct weir_buf *list);
@@ -192,7 +192,7 @@ WEIR_INLINE uint64_t weir_join_place_take(struct weir_join_place *pc, int64_t ti
 	uint64_t place = ((uint64_t)(weir_hash_index(hash) & ~(uint32_t)WEIR_JOIN_LOW_BITS) << 32) + pc->low +
 			 (uint64_t)(uintptr_t)pc->at / 8;
 	pc->at += bytes;
-	__builtin_prefetch(pc->at + 4 * WEIR_CACHE_LINE, 1, 3);
+	__builtin_prefetch(pc->at + 16 * WEIR_CACHE_LINE, 1, 3);
 	pc->taken++;
 	return place;
 }

@@ -29,7 +29,8 @@ enum weir_entry_flag {
 	WEIR_ENTRY_DIRTY = 8,      /* transient: is in its generation's dirty list */
 	WEIR_ENTRY_CHANGED = 16,   /* transient: is in the slot's change list */
 	WEIR_ENTRY_SWALLOWED = 32, /* a session that became part of another */
-	WEIR_ENTRY_GONE = 64,      /* a row deleted, but not yet read by the change list; a buffered one that left */
+	WEIR_ENTRY_DEFERRED = 32, /* a record of a join buffer that is in no list: older is its number (join_index.h) */
+	WEIR_ENTRY_GONE = 64,     /* a row deleted, but not yet read by the change list; a buffered one that left */
 	WEIR_ENTRY_TOLD = 128 /* transient: in doubt (slot.h), a delete has been sent for what may have been shown */
 };
 #define WEIR_ENTRY_TRANSIENT (WEIR_ENTRY_DIRTY | WEIR_ENTRY_CHANGED)
@@ -55,7 +56,7 @@ struct weir_session {
 struct weir_buffered {
 	struct weir_entry e;
 	uint32_t delta; /* ms since its generation's first */
-	uint32_t older; /* ref of the key's next older record in the generation, 0: none */
+	uint32_t older; /* ref of the key's next older record in the generation, 0: none; or see WEIR_ENTRY_DEFERRED */
 	uint32_t row_bytes;
 };
 /* Head of an entry that keeps its largest timestamp (EMIT CHANGES, tables) or its latest (rows). */

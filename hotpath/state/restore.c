@@ -407,7 +407,8 @@ static bool page_walk(struct weir_slot *sl, struct weir_page *p, struct blob_map
 		if (p->blob != blob || (log2 == 0 && at != WEIR_PAGE_HEAD))
 			return false;
 		e->flags &= WEIR_ENTRY_DEAD | WEIR_ENTRY_BLOB | WEIR_ENTRY_EMITTED |
-			    (sl->def->buffers ? WEIR_ENTRY_GONE : 0);
+			    (sl->def->buffers ? WEIR_ENTRY_GONE : 0) |
+			    (weir_def_meets(sl->def) ? WEIR_ENTRY_DEFERRED : 0);
 		e->page_log2 = log2;
 		if ((e->flags & WEIR_ENTRY_DEAD) != 0)
 			p->dead += (uint32_t)n;

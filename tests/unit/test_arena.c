@@ -106,6 +106,44 @@ static void test_extents_start_small_and_grow(void **state)
 	weir_arena_destroy(ar);
 }
 
+/* Pieces of huge pages: shared by slots, aligned, given back as a whole, whoever has the arena by then. */
+static void test_pieces_of_huge_pages(void **state)
+{
+	(void)state;
+	enum { PIECES = 300 };
+	struct weir_arena *ar = weir_arena_create(), *to = weir_arena_create();
+	struct weir_blocks bl[2];
+	uint8_t *p[PIECES];
+	for (uint32_t i = 0; i < 2; i++)
+		weir_blocks_init(&bl[i], ar);
+	for (uint32_t i = 0; i < PIECES; i++) {
+		p[i] = weir_blocks_take_piece(&bl[i % 2]);
+		assert_int_equal((uintptr_t)p[i] % WEIR_BLOCK_CARVED, 0);
+		memset(p[i], (int)i, WEIR_BLOCK_CARVED);
+	}
+	assert_int_equal(bl[0].bytes_used, PIECES / 2 * (uint64_t)WEIR_BLOCK_CARVED);
+	assert_int_equal(weir_arena_bytes(ar), 3 * WEIR_HUGE_BYTES);
+	for (uint32_t i = 0; i < PIECES; i += 2) { /* every other one: no huge page is free */
+		assert_int_equal(p[i][WEIR_BLOCK_CARVED - 1], (uint8_t)i);
+		weir_blocks_give_piece(&bl[0], p[i]);
+	}
+	for (uint32_t i = 0; i < PIECES; i += 2)
+		p[i] = weir_blocks_take_piece(&bl[0]);
+	assert_int_equal(weir_arena_bytes(ar), 3 * WEIR_HUGE_BYTES);
+	weir_arena_absorb(to, ar);
+	bl[0].ar = bl[1].ar = to;
+	for (uint32_t i = 0; i < PIECES; i++) {
+		assert_true(i % 2 == 0 || p[i][WEIR_BLOCK_CARVED - 1] == (uint8_t)i);
+		weir_blocks_give_piece(&bl[i % 2], p[i]);
+	}
+	assert_int_equal(weir_arena_bytes(to), 0);
+	assert_int_equal(bl[0].bytes_used + bl[1].bytes_used, 0);
+	for (uint32_t i = 0; i < 2; i++)
+		weir_blocks_fini(&bl[i]);
+	weir_arena_destroy(ar);
+	weir_arena_destroy(to);
+}
+
 #ifdef WEIR_JEMALLOC
 static unsigned jemalloc_arenas(void)
 {
@@ -179,8 +217,11 @@ static void test_absorb(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_blocks_are_aligned_and_apart),   cmocka_unit_test(test_large_blocks),
-		cmocka_unit_test(test_extents_start_small_and_grow),   cmocka_unit_test(test_absorb),
+		cmocka_unit_test(test_pieces_of_huge_pages),
+		cmocka_unit_test(test_blocks_are_aligned_and_apart),
+		cmocka_unit_test(test_large_blocks),
+		cmocka_unit_test(test_extents_start_small_and_grow),
+		cmocka_unit_test(test_absorb),
 #ifdef WEIR_JEMALLOC
 		cmocka_unit_test(test_jemalloc_arenas_are_used_again),
 #endif

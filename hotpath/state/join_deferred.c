@@ -1,0 +1,263 @@
+/* join_deferred.c: records of join buffers that stand in no index yet (join_index.h). @thread worker
+ *
+ * Payments within an hour of their order: an order in order meets none that came before it, so payments need not be
+ * found, and an index of orders alone is half as large. Each is one more place in an array of its generation, and
+ * carries its number, so that a restored one comes in the same order. */
+#include "hotpath/state/join_state.h"
+
+#include <stdlib.h>
+
+#include "hotpath/core/hash.h"
+
+bool weir_join_defers(const struct weir_state_def *def, uint32_t side)
+{
+	return weir_def_meets(def) && !def->versioned && !def->sides[0].outer && !def->sides[1].outer &&
+	       weir_join_back_ms(def, 1 - side) <= 0 && weir_join_back_ms(def, side) > 0;
+}
+
+static inline struct weir_join_deferred *deferred_of(const struct weir_join_index *ix, uint32_t code)
+{
+	return &ix->deferred[code / 2];
+}
+
+static WEIR_NOINLINE void deferred_begin(struct weir_slot *sl)
+{
+	size_t bytes = WEIR_JOIN_CODES / 2 * sizeof(struct weir_join_deferred);
+	sl->joined->deferred = weir_blocks_take(&sl->blocks, bytes);
+	memset(sl->joined->deferred, 0, bytes);
+}
+
+static WEIR_NOINLINE void deferred_grow(struct weir_slot *sl, struct weir_join_deferred *df)
+{
+	struct weir_join_block *bk = weir_blocks_take(&sl->blocks, sizeof *bk);
+	bk->next = NULL;
+	bk->before = df->last;
+	sl->joined->blocks++;
+	*(df->last != NULL ? &df->last->next : &df->first) = bk;
+	df->last = bk;
+	df->at = bk->place;
+	df->end = bk->place + WEIR_COUNT_OF(bk->place);
+}
+
+static inline void deferred_put(struct weir_slot *sl, uint64_t place, int64_t time)
+{
+	uint32_t code = weir_join_place_code(place);
+	int64_t *side_high = &sl->joined->deferred_high[code & 1];
+	struct weir_join_deferred *df = deferred_of(sl->joined, code);
+	if (WEIR_UNLIKELY(df->at == df->end)) {
+		df->high = df->first != NULL ? df->high : time;
+		deferred_grow(sl, df);
+	}
+	df->high = weir_max_i64(df->high, time);
+	df->last->high[(size_t)(df->at - df->last->place) / WEIR_JOIN_CHUNK] = df->high;
+	*df->at++ = place;
+	*side_high = weir_max_i64(*side_high, time);
+}
+
+/* Cost: about 30 instructions. */
+void weir_join_defer(struct weir_slot *sl, uint64_t place, int64_t time)
+{
+	struct weir_buffered *bf = weir_join_place_record(&sl->pages, place);
+	if (WEIR_UNLIKELY(sl->joined->deferred == NULL))
+		deferred_begin(sl);
+	bf->e.flags |= WEIR_ENTRY_DEFERRED;
+	bf->older = deferred_of(sl->joined, weir_join_place_code(place))->number++;
+	deferred_put(sl, place, time);
+}
+
+/* A chunk of places. */
+struct chunk {
+	struct weir_join_block *bk;
+	uint32_t at; /* in it */
+};
+/* How many are looked through at most for one row: more than a source that is somewhat ahead of another leaves. */
+enum { CHUNKS_MOST = 64 };
+
+static struct chunk last_chunk(const struct weir_join_deferred *df)
+{
+	return (struct chunk){df->last, (uint32_t)(df->at - df->last->place - 1) / WEIR_JOIN_CHUNK};
+}
+
+static bool chunk_before(struct chunk *ck)
+{
+	if (ck->at != 0) {
+		ck->at--;
+		return true;
+	}
+	if (ck->bk->before == NULL)
+		return false;
+	*ck = (struct chunk){ck->bk->before, WEIR_JOIN_CHUNKS - 1};
+	return true;
+}
+
+static const uint64_t *chunk_places(const struct weir_join_deferred *df, const struct chunk *ck, uint32_t *count)
+{
+	const uint64_t *from = &ck->bk->place[ck->at * WEIR_JOIN_CHUNK];
+	*count = ck->bk == df->last && df->at < from + WEIR_JOIN_CHUNK ? (uint32_t)(df->at - from) : WEIR_JOIN_CHUNK;
+	return from;
+}
+
+static inline bool same_hash(uint64_t place, uint32_t hash)
+{
+	return (((uint32_t)(place >> 32) ^ hash) & ~(uint32_t)WEIR_JOIN_LOW_BITS) == 0;
+}
+
+static uint32_t deferring_codes(const struct weir_join_index *ix, uint32_t side, int64_t from, int64_t to)
+{
+	uint32_t codes = ix->deferred == NULL ? 0 : ix->deferring & (side != 0 ? 0xaaaaaaaau : 0x55555555u), found = 0;
+	for (; codes != 0; codes &= codes - 1) {
+		uint32_t code = (uint32_t)__builtin_ctz(codes);
+		const struct weir_join_deferred *df = deferred_of(ix, code);
+		if (df->first != NULL && df->high >= from && ix->start[code] <= to)
+			found |= 1u << code;
+	}
+	return found;
+}
+
+static bool code_may_meet(const struct weir_join_deferred *df, uint32_t hash, int64_t from)
+{
+	struct chunk ck = last_chunk(df);
+	for (uint32_t i = 0; i < CHUNKS_MOST; i++) {
+		uint32_t count, fits = 0;
+		if (ck.bk->high[ck.at] < from)
+			return false; /* nor are those before it younger */
+		const uint64_t *place = chunk_places(df, &ck, &count);
+		for (uint32_t k = 0; k < count; k++)
+			fits |= same_hash(place[k], hash);
+		if (fits != 0)
+			return true;
+		if (!chunk_before(&ck))
+			return false;
+	}
+	return true;
+}
+
+/* Cost: about 100 instructions for each chunk that may hold some as young as from. */
+WEIR_NOINLINE bool weir_join_may_meet_deferred(const struct weir_join_index *ix, uint32_t side, uint32_t hash,
+					       int64_t from, int64_t to)
+{
+	for (uint32_t codes = deferring_codes(ix, side, from, to); codes != 0; codes &= codes - 1)
+		if (code_may_meet(deferred_of(ix, (uint32_t)__builtin_ctz(codes)), hash, from))
+			return true;
+	return false;
+}
+
+/* False: there are too many. */
+static bool code_find(struct weir_slot *sl, uint32_t code, const struct weir_join_row *r, int64_t from, int64_t to,
+		      int64_t task_time, struct weir_buf *list)
+{
+	const struct weir_join_index *ix = sl->joined;
+	const struct weir_join_deferred *df = deferred_of(ix, code);
+	struct chunk first = last_chunk(df);
+	uint32_t chunks = 1;
+	for (struct chunk ck = first; chunk_before(&ck) && ck.bk->high[ck.at] >= from; first = ck)
+		if (++chunks > CHUNKS_MOST)
+			return false;
+	for (struct chunk ck = first; chunks != 0; chunks--) {
+		uint32_t count;
+		const uint64_t *place = chunk_places(df, &ck, &count);
+		for (uint32_t k = 0; k < count; k++) {
+			if (!same_hash(place[k], weir_hash_index(r->hash)))
+				continue;
+			struct weir_buffered *bf = weir_join_place_record(&sl->pages, place[k]);
+			struct weir_join_found fd = {bf, ix->start[code] + bf->delta};
+			if (fd.time >= from && fd.time <= to && !weir_join_is_late(sl->def, fd.time, task_time) &&
+			    weir_entry_is(sl->def, &bf->e, weir_hash_index(r->hash), r->key, r->key_bytes))
+				weir_buf_put(list, &fd, sizeof fd);
+		}
+		if (++ck.at == WEIR_JOIN_CHUNKS)
+			ck = (struct chunk){ck.bk->next, 0};
+	}
+	return true;
+}
+
+void weir_join_find_deferred(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r, int64_t from,
+			     int64_t to, int64_t task_time, struct weir_buf *list)
+{
+	for (uint32_t codes = deferring_codes(sl->joined, side, from, to); codes != 0; codes &= codes - 1) {
+		uint32_t code = (uint32_t)__builtin_ctz(codes);
+		if (!code_find(sl, code, r, from, to, task_time, list))
+			weir_join_enter_code(sl, code);
+	}
+}
+
+void weir_join_enter_code(struct weir_slot *sl, uint32_t code)
+{
+	struct weir_join_index *ix = sl->joined;
+	const struct weir_join_deferred *df = deferred_of(ix, code);
+	ix->deferring &= ~(1u << code);
+	if (ix->deferred == NULL)
+		return;
+	for (struct weir_join_block *bk = df->first; bk != NULL; bk = bk->next) {
+		const uint64_t *end = bk == df->last ? df->at : bk->place + WEIR_COUNT_OF(bk->place);
+		for (const uint64_t *at = bk->place; at < end; at++) {
+			enum { AHEAD = 16 };
+			if (at + AHEAD < end) {
+				__builtin_prefetch(weir_join_place_record(&sl->pages, at[AHEAD]), 1, 3);
+				__builtin_prefetch(weir_join_index_line(ix, (uint32_t)(at[AHEAD] >> 32)), 1, 3);
+			}
+			struct weir_buffered *bf = weir_join_place_record(&sl->pages, *at);
+			weir_join_list_add(sl, sl->pages.page[weir_entry_page_no(&bf->e)].gen, bf, false);
+		}
+	}
+	weir_join_deferred_free(sl, code);
+}
+
+static void list_free(struct weir_slot *sl, struct weir_join_deferred *df)
+{
+	while (df->first != NULL) {
+		struct weir_join_block *bk = df->first;
+		df->first = bk->next;
+		weir_blocks_give(&sl->blocks, bk, sizeof *bk);
+		sl->joined->blocks--;
+	}
+	*df = (struct weir_join_deferred){0};
+}
+
+void weir_join_deferred_free(struct weir_slot *sl, uint32_t code)
+{
+	struct weir_join_index *ix = sl->joined;
+	ix->deferring &= ~(1u << code);
+	if (ix->deferred != NULL && weir_join_defers(sl->def, code & 1)) /* else it is a list of the other side's */
+		list_free(sl, deferred_of(ix, code));
+}
+
+void weir_join_deferred_end(struct weir_slot *sl)
+{
+	struct weir_join_index *ix = sl->joined;
+	if (ix->deferred == NULL)
+		return;
+	for (uint32_t c = 0; c < WEIR_JOIN_CODES; c++)
+		list_free(sl, deferred_of(ix, c));
+	weir_blocks_give(&sl->blocks, ix->deferred, WEIR_JOIN_CODES / 2 * sizeof *ix->deferred);
+	ix->deferred = NULL;
+}
+
+static int number_compare(const void *a, const void *b)
+{
+	const struct weir_buffered *x = *(struct weir_buffered *const *)a, *y = *(struct weir_buffered *const *)b;
+	return x->older != y->older ? (x->older < y->older ? -1 : 1) : (x > y) - (x < y);
+}
+
+/* Numbers are of a generation; records of several mix without harm. */
+void weir_join_deferred_restore(struct weir_slot *sl, struct weir_buffered *const *bf, uint32_t count)
+{
+	struct weir_join_index *ix = sl->joined;
+	if (ix->deferred == NULL)
+		deferred_begin(sl);
+	struct weir_buffered **by_number = weir_xcalloc(count, sizeof *by_number);
+	memcpy(by_number, bf, count * sizeof *by_number);
+	qsort(by_number, count, sizeof *by_number, number_compare);
+	for (uint32_t i = 0; i < count; i++) {
+		struct weir_buffered *b = by_number[i];
+		struct weir_gen *g = sl->pages.page[weir_entry_page_no(&b->e)].gen;
+		if (g->code == 0 || !weir_join_is_deferring(ix, g->code)) {
+			weir_join_list_add(sl, g, b, false);
+			continue;
+		}
+		deferred_put(sl, weir_join_place_value(b->e.hash, g->code, weir_entry_ref(&b->e)),
+			     ix->start[g->code] + b->delta);
+		deferred_of(ix, g->code)->number = b->older + 1;
+	}
+	free(by_number);
+}
