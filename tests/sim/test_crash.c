@@ -82,6 +82,8 @@ enum job_kind {
 	JOB_JOIN_THEN_WINDOW,
 	JOB_JOIN_WINDOWS,
 	JOB_JOIN_HOPS,
+	JOB_JOIN_AFTER, /* rows of one side meet none that came before them: they are looked for, not found */
+	JOB_JOIN_BEFORE,
 	JOB_OVER_LAG,
 	JOB_OVER_TIME,
 	JOB_OVER_THEN_WINDOW,
@@ -225,7 +227,11 @@ static struct weir_stream *make_join(struct weir_topology *tp, enum job_kind kin
 	else if (kind == JOB_JOIN_HOPS)
 		st = weir_join_windows(weir_hop(l, 50, 20), weir_hop(r, 50, 20), "j", WEIR_JOIN_FULL);
 	else
-		st = weir_join_within(l, r, "j", join, 5, 30);
+		st = weir_join_within(l, r, "j", join,
+				      kind == JOB_JOIN_AFTER    ? 0
+				      : kind == JOB_JOIN_BEFORE ? 40
+								: 5,
+				      kind == JOB_JOIN_BEFORE ? 0 : 30);
 	st = weir_select(st, "COALESCE(l.k, r.k) AS k, l.v AS v, r.v AS w, r.s AS s");
 	if (kind != JOB_JOIN_THEN_WINDOW)
 		return st;
