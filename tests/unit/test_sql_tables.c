@@ -61,6 +61,8 @@ static void test_using(void **state)
 		{"SELECT m.* FROM m JOIN n USING (merchant_id)", "x merchant_id"},
 		{"SELECT * FROM m JOIN n USING (merchant_id) JOIN m AS k USING (merchant_id)", "merchant_id x y x0"},
 		{"SELECT order_id, x FROM orders JOIN m USING (merchant_id) WHERE merchant_id = 'm'", "order_id x"},
+		{"SELECT m.merchant_id, n.merchant_id, x AS y, n.y FROM m JOIN n ON m.merchant_id = n.merchant_id",
+		 "merchant_id merchant_id0 y y0"},
 	};
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
 		char text[1200], names[200] = "";

@@ -2,8 +2,7 @@
  * over rows that change what is there at least once. @thread init */
 #include "tools/sql/sql.h"
 
-/* Columns of one name would be ambiguous: the second one gets a number, as in Flink. */
-static enum weir_err number_names(struct weir_sql *sq, struct sql_rel *rel, uint32_t at)
+enum weir_err sql_number_names(struct weir_sql *sq, struct sql_rel *rel, uint32_t at)
 {
 	uint32_t count = rel->column_count, changed = 0;
 	const char **names = weir_mem_take(sq->m, (count + 1) * sizeof *names);
@@ -27,7 +26,7 @@ static enum weir_err number_names(struct weir_sql *sq, struct sql_rel *rel, uint
 enum weir_err sql_group_all(struct weir_sql *sq, struct sql_rel *rel, uint32_t at, bool changes, struct sql_rel *out)
 {
 	struct sql_query group = {.at = at, .from = {.at = at}, .has_group = true};
-	enum weir_err err = number_names(sq, rel, at);
+	enum weir_err err = sql_number_names(sq, rel, at);
 	if (err != WEIR_OK)
 		return err;
 	rel->qualifier = NULL;

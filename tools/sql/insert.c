@@ -465,6 +465,8 @@ enum weir_err sql_bare_select(struct weir_sql *sq)
 	enum weir_err err = sql_parse_query(sq, true, &q);
 	if (err == WEIR_OK)
 		err = compile_outermost(sq, q, &rel);
+	if (err == WEIR_OK)
+		err = sql_number_names(sq, &rel, at);
 	if (err != WEIR_OK)
 		return err;
 	if (rel.column_count < rel.node->column_count) {

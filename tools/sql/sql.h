@@ -233,6 +233,8 @@ struct weir_scope sql_both_scopes(struct weir_sql *sq, const struct sql_rel *l, 
 /* semi.c: takes x IN (SELECT ...) and EXISTS (SELECT ...) out of *where and joins rel with them; *where is what is
  * left, NULL: nothing. */
 enum weir_err sql_compile_semi(struct weir_sql *sq, struct weir_ast **where, struct sql_rel *rel);
+/* distinct.c: of columns of one name the second one gets a number, as in Flink. */
+enum weir_err sql_number_names(struct weir_sql *sq, struct sql_rel *rel, uint32_t at);
 /* distinct.c: rel grouped by all of its columns. */
 enum weir_err sql_group_all(struct weir_sql *sq, struct sql_rel *rel, uint32_t at, bool changes, struct sql_rel *out);
 /* distinct.c: what q gives without its DISTINCT, grouped by all of its columns. */
