@@ -325,7 +325,7 @@ final class WindowCase extends Case {
 			long start = b.getLong();
 			w = "[" + start + "," + (start + size) + (kind == Kind.SLIDING ? "]" : ")");
 		}
-		String time = emit == Emit.CHANGES && kind != Kind.RETRACT ? " @" + timestamp : "", entry = "'" + k + "'" + w;
+		String time = emit == Emit.CHANGES ? " @" + timestamp : "", entry = "'" + k + "'" + w;
 		/* The order of the windows that one record enters is nobody's promise. */
 		return new Row(kind == Kind.SLIDING ? entry : k, entry, entry + time + " " + (value == null ? "deleted" : value), time, value == null, passes);
 	}
