@@ -780,6 +780,8 @@ struct weir_stream *weir_to_stream(struct weir_table *tb)
 static struct weir_stream *join(struct call *c, struct weir_stream *l, struct weir_stream *r, const char *state_name,
 				const struct weir_join_spec *spec)
 {
+	if (state_name != NULL && state_name[0] != '\0' && weir_api_state_name(c, "a join", state_name) != WEIR_OK)
+		return failed(c, l);
 	struct weir_node *node = weir_build_join(c->tp, l->node, r->node, state_name, spec);
 	if (is_broken(l))
 		return new_stream(c->tp, l);

@@ -784,6 +784,20 @@ static bool check_join(struct weir_topology *tp, struct weir_node *const in[2], 
 			FAIL(tp, "two states are named '%s'", state_name);
 			return false;
 		}
+	if (spec->kind > WEIR_JOIN_FULL) {
+		FAIL(tp, "state '%s': no such kind of join", state_name);
+		return false;
+	}
+	if (spec->before_ms > DURATION_MS_MAX || spec->before_ms < -DURATION_MS_MAX ||
+	    spec->after_ms > DURATION_MS_MAX || spec->after_ms < -DURATION_MS_MAX) {
+		FAIL(tp, "state '%s': the join's bounds are out of range", state_name);
+		return false;
+	}
+	if (spec->before_ms + spec->after_ms < 0) {
+		FAIL(tp, "state '%s': the join's bounds leave no time: %lld ms before and %lld ms after", state_name,
+		     (long long)spec->before_ms, (long long)spec->after_ms);
+		return false;
+	}
 	if (spec->key_count == 0) {
 		FAIL(tp, "state '%s': a join needs a column of each side that are equal", state_name);
 		return false;

@@ -237,6 +237,52 @@ BUILD(latest_no_time, weir_to_stream(weir_latest(weir_key_by(orders(tp), "region
 BUILD(latest_window, weir_to_stream(weir_latest(weir_tumble(weir_key_by(orders(tp), "region"), 5), "s")))
 BUILD(bad_lost_key, weir_aggregate(weir_select(weir_key_by(orders(tp), "region"), "ts"), "s", "COUNT(*)"))
 
+static struct weir_stream *paired(struct weir_topology *tp, const char *l, const char *r, const char *state_name,
+				  int kind)
+{
+	struct weir_stream *st = weir_event_time(orders(tp), "ts", 0);
+	return weir_join_within(weir_key_by(st, l), weir_key_by(st, r), state_name, (enum weir_join_kind)kind, 5, 5);
+}
+static struct weir_stream *within(struct weir_topology *tp, int64_t before_ms, int64_t after_ms)
+{
+	struct weir_stream *st = weir_key_by(weir_event_time(orders(tp), "ts", 0), "region");
+	return weir_join_within(st, st, "s", WEIR_JOIN_INNER, before_ms, after_ms);
+}
+static struct weir_stream *looked_up(struct weir_topology *tp, const char *on, int kind)
+{
+	struct weir_table *tb = weir_table(tp, "t", "region STRING, x INT", "region", OPTIONS);
+	return weir_join_table(orders(tp), tb, "s", on, (enum weir_join_kind)kind);
+}
+BUILD(bad_join_kind, paired(tp, "region", "region", "s", 4))
+BUILD(bad_join_state, paired(tp, "region", "region", "a/b", WEIR_JOIN_FULL))
+BUILD(bad_join_no_state, paired(tp, "region", "region", "", WEIR_JOIN_FULL))
+BUILD(bad_join_keys, paired(tp, "region, ts", "region", "s", WEIR_JOIN_INNER))
+BUILD(bad_join_types, paired(tp, "region", "ts", "s", WEIR_JOIN_INNER))
+BUILD(bad_join_bounds, within(tp, -5, 4))
+BUILD(bad_join_range, within(tp, INT64_MAX, INT64_MAX))
+BUILD(bad_join_window, weir_join_windows(paired(tp, "region", "region", "s", 0), orders(tp), "w", WEIR_JOIN_INNER))
+BUILD(bad_lookup_kind, looked_up(tp, "region", WEIR_JOIN_RIGHT))
+BUILD(bad_lookup_name, looked_up(tp, "regio", WEIR_JOIN_LEFT))
+BUILD(bad_lookup_count, looked_up(tp, "region, ts", WEIR_JOIN_LEFT))
+BUILD(bad_lookup_type, looked_up(tp, "ts", WEIR_JOIN_LEFT))
+
+static void test_errors_of_joins(void **state)
+{
+	(void)state;
+	refuse(bad_join_kind, "state 's': no such kind of join");
+	refuse(bad_join_state, "the state name 'a/b' is no topic name");
+	refuse(bad_join_no_state, "a join needs a state name");
+	refuse(bad_join_keys, "weir_join_within: 2 key columns and 1");
+	refuse(bad_join_types, "state 's': a join compares STRING with BIGINT");
+	refuse(bad_join_bounds, "state 's': the join's bounds leave no time: -5 ms before and 4 ms after");
+	refuse(bad_join_range, "state 's': the join's bounds are out of range");
+	refuse(bad_join_window, "both streams need weir_tumble or weir_hop");
+	refuse(bad_lookup_kind, "rows of a table cannot be kept");
+	refuse(bad_lookup_name, "weir_join_table:1:1: error: unknown column regio");
+	refuse(bad_lookup_count, "2 expressions, the table's key has 1");
+	refuse(bad_lookup_type, "the table's key column 'region' is of another type");
+}
+
 static void test_errors(void **state)
 {
 	(void)state;
@@ -281,6 +327,7 @@ int main(void)
 		cmocka_unit_test(test_columns_of_sources),
 		cmocka_unit_test(test_merge),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_errors_of_joins),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
