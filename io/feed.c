@@ -11,6 +11,7 @@ enum {
 	FEED_LIVE_DIRTY_MAX = 8 << 20, /* live: what an epoch may have to write, and what uncommitted ones may hold; */
 	FEED_SMALL_STATE = 24 << 20,   /* but state that is no larger than this, and hardly grows, may all be in one */
 	FEED_STATE_MARGIN = 24 << 20,  /* what state may still grow by until the next order point */
+	FEED_EVEN_MAX = 1 << 14,       /* what others may have to read until they are as far as a unit */
 	FEED_QUIET_MAX = 64            /* order points in a row at which changes may wait: what they hold is bounded */
 };
 
@@ -39,10 +40,12 @@ struct partition {
 	bool meets;            /* feeds a join beside others */
 	bool waited_out; /* it has more, but did not bring it in join_ms: not waited for until it brings something */
 	int64_t read_ts; /* where its last unit began in time */
+	int64_t last_ts; /* and ended */
 	/* joins whose rows meet a table as it stands at their turn */
-	bool turns;            /* feeds one beside others */
-	int64_t sent_ts;       /* latest time handed on since the last order point */
-	int64_t even_ts;       /* while they are brought even: up to where */
+	bool turns;      /* feeds one beside others */
+	int64_t sent_ts; /* latest time handed on since the last order point */
+	int64_t even_ts; /* while they are brought even: up to where */
+	int64_t upto_ts; /* of its unit, where others would have too much to read to come as far: up to where now */
 	struct unit_ref *rest; /* a unit that was begun, and goes on behind the order point */
 	uint32_t rest_at;
 };
@@ -63,6 +66,7 @@ struct weir_feed {
 	struct unit_ref *current;
 	uint32_t current_part;
 	uint32_t current_at;
+	uint32_t opened_at; /* where it was when its turn came */
 	/* pools */
 	struct weir_input *inputs; /* all of them */
 	struct weir_input **free_input;
@@ -214,7 +218,7 @@ enum weir_err weir_feed_create(struct weir_feed **out, const struct weir_feed_co
 			pt->first = fd->cf.plan->scans[s].is_global;
 			pt->number = p;
 			pt->data_us = now;
-			pt->read_ts = pt->sent_ts = INT64_MIN;
+			pt->read_ts = pt->last_ts = pt->sent_ts = INT64_MIN;
 			sl->ops->range(sl, p, &first, &end);
 			pt->next_offset = start >= 0 ? start : first;
 			pt->marked_offset = start >= 0 ? start : -1;
@@ -550,6 +554,12 @@ static void begin_evening(struct weir_feed *fd)
 	}
 }
 
+/* Whether it has records that are on their way here. */
+static bool is_awaited(const struct partition *pt)
+{
+	return pt->poll == WEIR_POLL_LATER && !pt->rest && !pt->bound_told && !pt->idle_told && !pt->waited_out;
+}
+
 /* Whether p has records from before the time it is to be read to, or may have. */
 static bool is_uneven(const struct weir_feed *fd, uint32_t p)
 {
@@ -564,7 +574,7 @@ static bool is_uneven(const struct weir_feed *fd, uint32_t p)
 		return false;
 	if (pt->poll == WEIR_POLL_UNIT)
 		return !pt->peeked || pt->first_ts <= pt->even_ts;
-	return pt->poll == WEIR_POLL_LATER && !pt->waited_out && weir_max_i64(pt->sent_ts, pt->read_ts) < pt->even_ts;
+	return is_awaited(pt) && weir_max_i64(pt->sent_ts, pt->read_ts) < pt->even_ts;
 }
 
 /* Whether the order point that is due has to wait for that; at most join_ms. */
@@ -585,11 +595,49 @@ static bool must_even(struct weir_feed *fd)
 	return uneven && !over;
 }
 
-/* Leaves the unit being cut for after the order point, where the others are not there yet. */
+/* What is known of the records that a partition has next: how many, and the time of the last one. */
+static uint32_t head_of(const struct weir_feed *fd, const struct partition *pt, int64_t *last_ts)
+{
+	struct weir_stream_log *sl = fd->cf.streams[pt->scan];
+	if (!pt->rest)
+		return pt->peeked && sl->ops->head ? sl->ops->head(sl, pt->number, last_ts) : 0;
+	*last_ts = unit_ts(pt->rest, pt->rest->unit->count - 1);
+	return pt->rest->unit->count - pt->rest_at;
+}
+
+/* How far the current unit goes for now: where one that is sparse reaches over a stretch of time in which others are
+ * dense, these could not come even within an order point. */
+static int64_t find_upto(const struct weir_feed *fd, uint32_t p)
+{
+	const struct weir_unit *u = fd->current->unit;
+	int64_t last = u->count != 0 ? u->records[u->count - 1].timestamp : 0, nearest = INT64_MAX;
+	uint64_t behind = 0;
+	for (uint32_t i = 0; i < fd->part_count && u->count != 0; i++) {
+		const struct partition *q = &fd->part[i];
+		if (i == p || !q->turns || (fd->meets_direct && q->number != fd->part[p].number))
+			continue;
+		int64_t q_last = INT64_MAX;
+		uint32_t count = head_of(fd, q, &q_last);
+		if (count == 0 && is_awaited(q) && q->last_ts < last) { /* how dense they are nobody knows */
+			behind += FEED_EVEN_MAX + 1;
+			nearest = q->last_ts < nearest ? q->last_ts : nearest;
+		}
+		if (count == 0 || q_last >= last)
+			continue;
+		int64_t span = weir_max_i64(q_last - q->first_ts, 1);
+		behind += (uint64_t)((double)(last - q_last) / (double)span * count);
+		nearest = q_last < nearest ? q_last : nearest;
+	}
+	return behind > FEED_EVEN_MAX ? nearest : INT64_MAX;
+}
+
+/* Leaves the unit being cut for later, where the others are not there yet. */
 static void leave_rest(struct weir_feed *fd)
 {
 	struct partition *pt = &fd->part[fd->current_part];
-	if (!fd->evening || !pt->turns || is_uneven(fd, fd->current_part))
+	if (!pt->turns ||
+	    (fd->evening ? is_uneven(fd, fd->current_part)
+			 : fd->current_at == fd->opened_at || unit_ts(fd->current, fd->current_at) <= pt->upto_ts))
 		return;
 	pt->rest = fd->current;
 	pt->rest_at = fd->current_at;
@@ -685,8 +733,9 @@ static enum weir_err open_unit(struct weir_feed *fd, uint32_t p, struct weir_dia
 	fd->current_part = p;
 	if (WEIR_UNLIKELY(pt->rest != NULL)) {
 		fd->current = pt->rest;
-		fd->current_at = pt->rest_at;
+		fd->current_at = fd->opened_at = pt->rest_at;
 		pt->rest = NULL;
+		pt->upto_ts = find_upto(fd, p);
 		return WEIR_OK;
 	}
 	enum weir_err err = sl->ops->take(sl, pt->number, &u, dg);
@@ -703,7 +752,9 @@ static enum weir_err open_unit(struct weir_feed *fd, uint32_t p, struct weir_dia
 	*rf = (struct unit_ref){.unit = u, .scan = pt->scan};
 	fd->memory += u->memory;
 	fd->current = rf;
-	fd->current_at = 0;
+	fd->current_at = fd->opened_at = 0;
+	pt->last_ts = u->count != 0 ? unit_ts(rf, u->count - 1) : pt->first_ts;
+	pt->upto_ts = pt->turns ? find_upto(fd, p) : INT64_MAX;
 	return WEIR_OK;
 }
 
@@ -731,14 +782,15 @@ static uint32_t cut(const struct weir_feed *fd, uint64_t *bytes)
 		most = (uint32_t)room;
 	uint64_t sum = 0, point_room = fd->cf.point_bytes - fd->point_bytes;
 	uint32_t n = 0;
-	bool evening = fd->evening && fd->part[fd->current_part].turns;
-	if (most == u->count && !evening && u->bytes < FEED_BATCH_BYTES_MAX && u->bytes < point_room) {
+	const struct partition *pt = &fd->part[fd->current_part];
+	int64_t upto = !pt->turns ? INT64_MAX : fd->evening ? pt->even_ts : pt->upto_ts;
+	if (most == u->count && upto == INT64_MAX && u->bytes < FEED_BATCH_BYTES_MAX && u->bytes < point_room) {
 		*bytes = u->bytes;
 		return most;
 	}
 	while (n < most) {
 		const struct weir_record *r = &u->records[fd->current_at + n];
-		if (evening && n > 0 && r->timestamp > fd->part[fd->current_part].even_ts)
+		if (n > 0 && r->timestamp > upto)
 			break;
 		sum += (uint64_t)r->key_bytes + r->value_bytes + r->headers_bytes;
 		n++;
@@ -839,8 +891,11 @@ static bool point_due(struct weir_feed *fd)
 {
 	if (fd->point_records >= fd->cf.point_records || fd->point_bytes >= fd->cf.point_bytes)
 		return true;
-	return fd->cf.live && (fd->point_records > 0 || fd->commit_records > 0 || fd->told) && emit_due(fd) &&
-	       !must_even(fd);
+	/* Where inputs have to come even first there is room for that. */
+	bool soon = fd->turns && (fd->point_records >= fd->cf.point_records / 4 * 3 ||
+				  fd->point_bytes >= fd->cf.point_bytes / 4 * 3);
+	bool due = soon || ((fd->point_records > 0 || fd->commit_records > 0 || fd->told) && emit_due(fd));
+	return fd->cf.live && due && !must_even(fd);
 }
 
 /* Makes the order point that is due. *due: there is one, whether or not it could be made now. */

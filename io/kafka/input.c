@@ -495,6 +495,14 @@ static void kafka_wait(struct weir_stream_log *sl, bool on)
 	((struct weir_kafka_stream *)sl)->in->waiting = on;
 }
 
+static uint32_t kafka_head(struct weir_stream_log *sl, uint32_t p, int64_t *last_ts)
+{
+	const struct weir_kafka_unit *ku = part_at(sl, p)->head;
+	if (ku->u.count != 0)
+		*last_ts = ku->record[ku->u.count - 1].timestamp;
+	return ku->u.count;
+}
+
 static int kafka_event_fd(const struct weir_stream_log *sl)
 {
 	return ((const struct weir_kafka_stream *)sl)->in->event_fd;
@@ -522,6 +530,7 @@ static const struct weir_stream_ops kafka_ops = {
 	.range = kafka_range,
 	.event_fd = kafka_event_fd,
 	.wait = kafka_wait,
+	.head = kafka_head,
 	.topic = kafka_topic,
 	.close = kafka_close,
 };

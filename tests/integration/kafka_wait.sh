@@ -1,6 +1,7 @@
 #!/bin/bash
 # kafka_wait.sh: a join on a real broker that begins behind: rows of a stream meet the table as it stood at their time, though
-# the table's topic is longer and comes later over the wire (join.wait.ms); and an input that stays silent is not waited for.
+# the table's topic is longer and comes later over the wire (join.wait.ms), and though a few of the stream's rows span many of
+# the table's; and an input that stays silent is not waited for.
 #   kafka_wait.sh [--full]               --full: ten times the clicks, more than is kept while others are waited for; prints
 #                                        `ok NAME` or `not ok NAME` lines, or `skipped: why`
 set -u
@@ -10,7 +11,8 @@ cd "$(dirname "$0")/../.." || exit 1
 records=100000
 clicks=30000
 [ "${1:-}" = --full ] && clicks=300000
-on_broker "joins that wait" kcat
+make_topic=$(dirname "$weir")/tests/make_topic
+on_broker "joins that wait" kcat jq "$make_topic"
 start_broker
 for topic in users clicks quiet; do
 	$kafka create "$scratch/broker" $topic 2 >/dev/null 2>&1 || not_ok "making topic $topic"
@@ -46,6 +48,27 @@ for run in 1 2 3; do
 	fi
 	got=$(joined $app)
 	if [ "$got" = "$clicks rows, 0 alone" ]; then ok "run $run: every click has its user"; else not_ok "run $run: $got"; fi
+done
+
+# ---- a thousand clicks among 300,000 users: more than one order point takes of them, to any of its clicks ----
+seq 0 299999 | awk '{ k = $1 % 1000; printf "{\"partition\":%d,\"key\":\"u%d\",\"value\":{\"v\":%d},\"timestamp\":%d}\n", k % 2, k, $1, 1000000 + int($1 / 3) }' |
+	"$make_topic" "$scratch/rec" dense-users --partitions 2 --batch 1000
+seq 0 999 | awk '{ k = $1 * 7919 % 1000; printf "{\"partition\":%d,\"key\":\"u%d\",\"value\":{\"c\":%d},\"timestamp\":%d}\n", k % 2, k, $1, 1000000 + $1 * 100 }' |
+	"$make_topic" "$scratch/rec" dense-clicks --partitions 2 --batch 1000
+seq 0 999 | awk '{ k = $1 * 7919 % 1000; v = $1 * 300 + 2; v -= (v - k + 1000) % 1000; printf "{\"c\":%d,\"v\":%s}\n", $1, v < 0 ? "null" : v }' >"$scratch/want"
+for topic in dense-users dense-clicks; do "$weir" replay "$scratch/rec" $topic -b "$b" --speed max -q || not_ok "replay of $topic"; done
+for exchange in auto local; do
+	keyed="'value.format' = 'json', 'key.format' = 'raw', 'value.fields-include' = 'EXCEPT_KEY'$bounded"
+	cat >"$scratch/dense.sql" <<-SQL
+		CREATE TABLE users (k STRING, v BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH ('connector' = 'upsert-kafka', 'topic' = 'dense-users', $keyed);
+		CREATE TABLE clicks (k STRING, c BIGINT) WITH ('connector' = 'kafka', 'topic' = 'dense-clicks', 'key.fields' = 'k', $keyed);
+		CREATE TABLE met (c BIGINT, v BIGINT) WITH ('connector' = 'kafka', 'topic' = 'dense-$exchange', 'format' = 'json');
+		INSERT INTO met SELECT c.c, u.v FROM clicks c LEFT JOIN users u ON c.k = u.k;
+	SQL
+	timeout 120 "$weir" run "$scratch/dense.sql" -b "$b" -g dense-$exchange -X exchange=$exchange -q 2>"$scratch/said" || not_ok "dense, $exchange: $(tail -n 3 "$scratch/said")"
+	settled dense-$exchange
+	jq -r .payload "$scratch/rows" | sort -t : -k 2n >"$scratch/got"
+	fine "each click meets its user as it was then, exchange=$exchange" cmp "$scratch/want" "$scratch/got"
 done
 
 # ---- a table that nobody writes to: its end is seen, and nothing waits ----

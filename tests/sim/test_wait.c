@@ -95,6 +95,7 @@ static void far_wait(struct weir_stream_log *sl, bool on)
 	assert_int_equal(on, far_one.waits % 2 == 0);
 	far_one.waits++;
 }
+static uint32_t far_head(struct weir_stream_log *sl, uint32_t p, int64_t *last_ts);
 static const struct weir_stream_ops far_ops = {.partitions = far_partitions,
 					       .peek = far_peek,
 					       .take = far_take,
@@ -104,7 +105,12 @@ static const struct weir_stream_ops far_ops = {.partitions = far_partitions,
 					       .event_fd = far_event_fd,
 					       .topic = far_topic,
 					       .close = far_close,
-					       .wait = far_wait};
+					       .wait = far_wait,
+					       .head = far_head};
+
+static int rows_batch = ROWS;
+static int fillers; /* rows of a key of no click behind each row, as many ms between clicks */
+static const char *point_ms = "100";
 
 /* In stored batches of so many. */
 static void make_topic(const char *dir, const char *topic, int64_t from, int batch)
@@ -112,12 +118,14 @@ static void make_topic(const char *dir, const char *topic, int64_t from, int bat
 	struct weir_topic_writer *w;
 	struct weir_diag *dg = NULL;
 	check(weir_topic_writer_open(&w, dir, topic, 1, WEIR_CODEC_NONE, &dg), dg);
-	for (int i = 0; i < ROWS; i++) {
+	int step = fillers + 1, each = strcmp(topic, "rows") == 0 ? step : 1;
+	for (int i = 0; i < ROWS * each; i++) {
 		char key[16], value[64];
-		snprintf(key, sizeof key, "k%d", i);
+		snprintf(key, sizeof key, i % each == 0 ? "k%d" : "f%d", i / each);
 		snprintf(value, sizeof value, "{\"k\":\"%s\",\"v\":%d}", key, i);
-		struct weir_out out = {
-			.key = {key, strlen(key)}, .value = {value, strlen(value)}, .timestamp = from + i};
+		struct weir_out out = {.key = {key, strlen(key)},
+				       .value = {value, strlen(value)},
+				       .timestamp = from + (int64_t)i * (step / each)};
 		check(weir_topic_writer_put(w, 0, &out, &dg), dg);
 		if (i % batch == batch - 1)
 			check(weir_topic_writer_cut(w, &dg), dg);
@@ -132,8 +140,15 @@ static enum weir_err open_log(void *ctx, const char *home, const char *app, stru
 	return weir_recorded_log_open(out, home, app, dg);
 }
 
-static int rows_batch = ROWS;
-static const char *point_ms = "100";
+/* The next rows_batch records of rows, a ms apart. */
+static uint32_t far_head(struct weir_stream_log *sl, uint32_t p, int64_t *last_ts)
+{
+	struct weir_diag *dg = NULL;
+	(void)sl;
+	assert_int_equal(far_one.near->ops->peek(far_one.near, p, last_ts, &dg), WEIR_POLL_UNIT);
+	*last_ts += rows_batch - 1;
+	return (uint32_t)rows_batch;
+}
 
 /* How many clicks meet their row, where rows come so many ms later and a join waits for at most wait_ms. */
 static uint64_t matches(const char *root, const char *name, int64_t rows_from, int64_t late_ms, enum weir_poll until,
@@ -225,9 +240,27 @@ static void test_order_points_find_inputs_even(void **state)
 	tmpdir_remove(root);
 }
 
+/* The clicks of one unit reach over more rows than an order point takes: it is left and taken up again, as far as rows
+ * have come. */
+static void test_a_sparse_unit_goes_on_with_the_dense_ones(void **state)
+{
+	(void)state;
+	char *root = tmpdir_make();
+	fillers = 3999;
+	rows_batch = 1000;
+	assert_int_equal(matches(root, "sparse", 10000, 0, WEIR_POLL_LATER, "10s"), ROWS);
+	point_ms = "1";
+	assert_int_equal(matches(root, "often", 10000, 0, WEIR_POLL_LATER, "10s"), ROWS);
+	point_ms = "100";
+	rows_batch = ROWS;
+	fillers = 0;
+	tmpdir_remove(root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_joins_wait_for_what_is_there),
-					   cmocka_unit_test(test_order_points_find_inputs_even)};
+					   cmocka_unit_test(test_order_points_find_inputs_even),
+					   cmocka_unit_test(test_a_sparse_unit_goes_on_with_the_dense_ones)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
