@@ -51,7 +51,8 @@ struct weir_stream_ops {
 	/* Others are waited for (or not any more): what has come is kept, and reading runs on past it. NULL: a stream
 	 * whose partitions do not come one behind the other. */
 	void (*wait)(struct weir_stream_log *sl, bool on);
-	/* Of the unit that was peeked: its records, and the time of the last one. NULL: not known before it is taken. */
+	/* Of the unit that was peeked: its records, and the time of the last one. NULL: not known before it is taken.
+	 */
 	uint32_t (*head)(struct weir_stream_log *sl, uint32_t p, int64_t *last_ts);
 };
 struct weir_stream_log {
