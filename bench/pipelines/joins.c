@@ -6,7 +6,9 @@
  * changelogs go (below IN), removed before each run.
  *
  *   decodes         both topics read and decoded, nothing else
- *   within          orders joined with payments that come within an hour; results are counted, nothing is kept
+ *   within          orders joined with payments that come within an hour, topics keyed by order_id as both are; results
+ *                   are counted, nothing is kept
+ *   within_rekeyed  the same where the job does not say what the topics are keyed by: rows go to their slots first
  *   within_kept     the same with results in a topic and join buffers in the changelog
  *   sales           sales into a topic
  *   enriched        the same with the product of each sale beside it, from a table of 100,000
@@ -34,10 +36,10 @@ static const char sources[] =
 	"STRING,\n"
 	"  ts BIGINT, event_time AS TO_TIMESTAMP_LTZ(ts, 3), WATERMARK FOR event_time AS event_time - INTERVAL '5' "
 	"SECOND)\n"
-	"WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'order.placed', 'format' = 'json');\n"
+	"WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'order.placed', 'format' = 'json'${keyed});\n"
 	"CREATE TABLE payments (payment_id STRING, order_id STRING, amount DECIMAL(12,2), ts BIGINT,\n"
 	"  event_time AS TO_TIMESTAMP_LTZ(ts, 3), WATERMARK FOR event_time AS event_time - INTERVAL '5' SECOND)\n"
-	"WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'payment.settled', 'format' = 'json');\n"
+	"WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'payment.settled', 'format' = 'json'${keyed});\n"
 	"CREATE TABLE sales (sale_id STRING, product_id STRING, qty INT, ts BIGINT,\n"
 	"  event_time AS TO_TIMESTAMP_LTZ(ts, 3), WATERMARK FOR event_time AS event_time - INTERVAL '5' SECOND)\n"
 	"WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'sale.made', 'format' = 'json');\n"
@@ -58,20 +60,25 @@ static const char sources[] =
 #define SOLD_COLUMNS     "CREATE TABLE r (sale_id STRING, qty INT, product_id STRING) "
 #define ENRICHED_COLUMNS "CREATE TABLE r (sale_id STRING, qty INT, name STRING, category STRING) "
 
+#define KEYED ", 'key.format' = 'raw', 'key.fields' = 'order_id'"
+
 static const struct form {
 	const char *name, *text;
+	const char *keyed; /* what sources say of their keys; NULL: KEYED */
 } forms[] = {
 	{"decodes",
 	 "CREATE TABLE r (order_id STRING, merchant_id STRING, amount DECIMAL(12,2), placed TIMESTAMP_LTZ(3)) " HOLE
 	 "CREATE TABLE s (order_id STRING, paid TIMESTAMP_LTZ(3)) " HOLE
 	 "INSERT INTO r SELECT order_id, merchant_id, amount, event_time FROM orders;\n"
-	 "INSERT INTO s SELECT order_id, event_time FROM payments;\n"},
-	{"within", PAID_COLUMNS HOLE PAID},
-	{"within_kept", PAID_COLUMNS TOPIC PAID},
-	{"sales", SOLD_COLUMNS TOPIC SOLD},
-	{"enriched", ENRICHED_COLUMNS TOPIC ENRICHED},
-	{"sales_hole", SOLD_COLUMNS HOLE SOLD},
-	{"enriched_hole", ENRICHED_COLUMNS HOLE ENRICHED},
+	 "INSERT INTO s SELECT order_id, event_time FROM payments;\n",
+	 NULL},
+	{"within", PAID_COLUMNS HOLE PAID, NULL},
+	{"within_rekeyed", PAID_COLUMNS HOLE PAID, ""},
+	{"within_kept", PAID_COLUMNS TOPIC PAID, NULL},
+	{"sales", SOLD_COLUMNS TOPIC SOLD, NULL},
+	{"enriched", ENRICHED_COLUMNS TOPIC ENRICHED, NULL},
+	{"sales_hole", SOLD_COLUMNS HOLE SOLD, NULL},
+	{"enriched_hole", ENRICHED_COLUMNS HOLE ENRICHED, NULL},
 };
 
 /* Its timestamps are those of the payments, so that both topics are read side by side. */
@@ -85,9 +92,10 @@ static const char payments_text[] =
 	"INSERT INTO settled SELECT CONCAT('p', SUBSTRING(order_id, 2)), order_id, amount, ts + 2000,\n"
 	"  TO_TIMESTAMP_LTZ(ts + 2000, 3) FROM placed;\n";
 
-static struct weir_topology *compile(const char *head, const char *tail, const char *in, const char *out)
+static struct weir_topology *compile(const char *head, const char *tail, const char *keyed, const char *in,
+				     const char *out)
 {
-	const struct weir_sql_variable variables[] = {{"in", in}, {"out", out}};
+	const struct weir_sql_variable variables[] = {{"in", in}, {"out", out}, {"keyed", keyed ? keyed : KEYED}};
 	struct weir_topology *tp = NULL;
 	struct weir_diag *dg = NULL;
 	struct weir_buf sql = {0};
@@ -106,10 +114,11 @@ static struct weir_topology *compile(const char *head, const char *tail, const c
 	return err == WEIR_OK ? tp : NULL;
 }
 
-static bool run(struct weir_cost *best, const char *head, const char *tail, const char *in, const char *out)
+static bool run(struct weir_cost *best, const char *head, const char *tail, const char *keyed, const char *in,
+		const char *out)
 {
 	struct weir_conf *cf = weir_conf_create();
-	struct weir_topology *tp = compile(head, tail, in, out);
+	struct weir_topology *tp = compile(head, tail, keyed, in, out);
 	return tp && weir_cost_set(cf, "workers", "1") && weir_cost_run(best, tp, cf);
 }
 
@@ -119,7 +128,7 @@ static bool make_payments(const char *in)
 	struct stat st;
 	struct weir_cost cost = {0};
 	snprintf(path, sizeof path, "%s/payment.settled-0", in);
-	return stat(path, &st) == 0 || run(&cost, "", payments_text, in, in);
+	return stat(path, &st) == 0 || run(&cost, "", payments_text, "", in, in);
 }
 
 /* Rows of two strings of 12 bytes and a decimal in 64 slots: what they take beyond key and row. */
@@ -200,7 +209,7 @@ int main(int argc, char **argv)
 			if (!is_wanted(only, forms[f].name))
 				continue;
 			weir_cost_clear(out);
-			if (!run(&costs[f], sources, forms[f].text, argv[1], out))
+			if (!run(&costs[f], sources, forms[f].text, forms[f].keyed, argv[1], out))
 				return 1;
 		}
 	}
