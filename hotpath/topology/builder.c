@@ -899,10 +899,11 @@ struct weir_node *weir_build_join(struct weir_topology *tp, struct weir_node *le
 		copy->keys[s] = weir_mem_copy(&tp->m, spec->keys[s], spec->key_count * sizeof(struct weir_expr *));
 	}
 	if (left->is_table && right->is_table) {
-		const struct weir_node *by = spec->kind == WEIR_JOIN_RIGHT ? right : left;
+		bool of_right = spec->kind == WEIR_JOIN_RIGHT; /* both may be one node: a view joined with itself */
+		const struct weir_node *by = of_right ? right : left;
 		uint32_t *key = weir_mem_take(&tp->m, (by->table_key_count + 1) * sizeof *key);
 		for (uint32_t k = 0; k < by->table_key_count; k++)
-			key[k] = by->table_key[k] + (by == right ? left->column_count : 0);
+			key[k] = by->table_key[k] + (of_right ? left->column_count : 0);
 		n->is_table = true;
 		/* Of a full join either side's may be missing. */
 		n->table_key = spec->kind == WEIR_JOIN_FULL ? NULL : key;

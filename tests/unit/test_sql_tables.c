@@ -387,13 +387,39 @@ static void test_names_of_states(void **state)
 	}
 }
 
+/* A view that is joined with itself is one node on both sides: a row's key is still that of the side that is kept. */
+static void test_view_with_itself(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *join;
+		uint32_t key;
+	} cases[] = {{"LEFT JOIN", 0}, {"RIGHT JOIN", 2}, {"JOIN", 0}};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[300];
+		struct compiled c;
+		snprintf(text, sizeof text,
+			 "CREATE VIEW v AS SELECT m, n FROM upserted WHERE n > 0; "
+			 "SELECT a.m, b.n FROM v a %s v b ON a.m = b.m AND a.n < b.n",
+			 cases[i].join);
+		compile(&c, text);
+		expect_ok(&c);
+		const struct weir_node *jn = find_node(&c, WEIR_NODE_JOIN, 0);
+		assert_ptr_equal(jn->inputs[0], jn->inputs[1]);
+		assert_int_equal(jn->table_key_count, 1);
+		assert_int_equal(jn->table_key[0], cases[i].key);
+		done(&c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests_of[] = {
-		cmocka_unit_test(test_distinct),        cmocka_unit_test(test_using),
-		cmocka_unit_test(test_last_row),        cmocka_unit_test(test_union_of_tables),
-		cmocka_unit_test(test_semi_joins),      cmocka_unit_test(test_full_join_of_full_join),
-		cmocka_unit_test(test_names_of_states), cmocka_unit_test(test_joins_by_where),
+		cmocka_unit_test(test_distinct),         cmocka_unit_test(test_using),
+		cmocka_unit_test(test_last_row),         cmocka_unit_test(test_union_of_tables),
+		cmocka_unit_test(test_semi_joins),       cmocka_unit_test(test_full_join_of_full_join),
+		cmocka_unit_test(test_names_of_states),  cmocka_unit_test(test_joins_by_where),
+		cmocka_unit_test(test_view_with_itself),
 	};
 	return cmocka_run_group_tests(tests_of, NULL, NULL);
 }
