@@ -737,10 +737,12 @@ static bool rebuild_entry(struct weir_slot *sl, struct weir_gen *g, struct weir_
 		if (g->code != 0 ? weir_join_index_find(sl, hash32, g->code, key, n) != NULL
 				 : weir_index_find(&g->ix, def, hash, key, n, &free_slot) != NULL)
 			return false;
-		if (g->code != 0)
+		if (g->code != 0) { /* what stands in the index is looked for there, so all of its generation do */
+			sl->joined->deferring &= ~(1u << g->code);
 			weir_join_index_add(sl, weir_join_place_value(hash32, g->code | list, weir_entry_ref(&bf->e)));
-		else
+		} else {
 			weir_gen_index_add(g, &bf->e, hash);
+		}
 	}
 	if (waits(def, side) && (bf->e.flags & (WEIR_ENTRY_EMITTED | WEIR_ENTRY_GONE)) == 0)
 		waiting_push(sl, bf, time_in(def, g, bf) + weir_join_reach_ms(def, side) + def->grace_ms);

@@ -468,6 +468,50 @@ static void test_rows_stored_before_their_turn_find_the_same(void **state)
 	}
 }
 
+/* Turns a row of side 0 with key k that comes out of order: how many it meets. */
+static size_t late_comer_meets(struct rig *rg, uint32_t k, int64_t time)
+{
+	static struct weir_join_turn t[1 + WEIR_JOIN_AHEAD];
+	struct weir_join_place pc = {.sl = rg->sl, .side = 0};
+	struct weir_join_row r = row_of(k, time, 1000 + k);
+	struct weir_buf got = {0};
+	uint32_t refused = 0, spaces = 0;
+	uint8_t *key;
+	uint64_t place = weir_join_place_take(&pc, time, r.hash, r.key_bytes, r.row_bytes, &key);
+	memcpy(key, r.key, r.key_bytes);
+	memcpy(key + r.key_bytes, r.row, r.row_bytes);
+	weir_join_place_close(&pc);
+	t[0] = (struct weir_join_turn){place, time, weir_hash_index(r.hash), 0};
+	meet(rg, t, 1, &time, 1000 + k, 8, &got, &refused);
+	for (size_t i = 0; i < got.bytes; i++)
+		spaces += got.data[i] == ' ';
+	weir_buf_fini(&got);
+	return spaces;
+}
+
+/* Records that were entered, of a side that is deferred else, are found after a restore, too. */
+static void test_entered_records_of_a_deferred_side_are_restored(void **state)
+{
+	(void)state;
+	static const struct weir_state_side sides[2];
+	const struct weir_state_def def = {
+		.kind = WEIR_STATE_JOIN, .within = true, .after_ms = 6000, .grace_ms = 5000, .sides = sides};
+	assert_true(weir_join_defers(&def, 1));
+	struct rig rg;
+	rig_init(&rg, &def, false, false, false);
+	for (uint32_t i = 0; i < 40; i++) { /* 20 keys, two records each */
+		struct weir_join_row r = row_of(i % 20, 1000 + i * 100, i);
+		weir_join_buffer_put(rg.sl, 1, &r, false);
+	}
+	for (uint32_t k = 0; k < 10; k++)
+		assert_int_equal(late_comer_meets(&rg, k, 900), 2);
+	barrier(&rg);
+	assert_int_equal(restore(&rg), WEIR_OK);
+	for (uint32_t k = 10; k < 20; k++)
+		assert_int_equal(late_comer_meets(&rg, k, 900), 2);
+	rig_fini(&rg);
+}
+
 static void test_a_buffer_with_a_wrong_link_is_refused(void **state)
 {
 	(void)state;
@@ -569,6 +613,7 @@ int main(void)
 		cmocka_unit_test(test_a_record_costs_at_most_48_bytes_beside_its_columns),
 		cmocka_unit_test(test_a_restored_buffer_goes_on),
 		cmocka_unit_test(test_rows_stored_before_their_turn_find_the_same),
+		cmocka_unit_test(test_entered_records_of_a_deferred_side_are_restored),
 		cmocka_unit_test(test_a_buffer_with_a_wrong_link_is_refused),
 		cmocka_unit_test(test_tables_change_and_come_back),
 		cmocka_unit_test(test_versions),
