@@ -554,6 +554,38 @@ static void take_turns(struct weir_join *jn, const uint32_t *group, uint32_t lan
 	}
 }
 
+/* Two lanes of one slot: their rows in the order of (key, lane). What is written of an item without a row the next one
+ * writes over, or the next slot, whose turn comes later. Cost: about 25 instructions an item;
+ * which lane is next is not to be guessed. */
+static void take_turns_of_two(struct weir_join *jn, const uint32_t *group, uint32_t slot, uint32_t from)
+{
+	uint32_t side[2], left[2];
+	const struct item *it[2];
+	for (uint32_t k = 0; k < 2; k++) {
+		it[k] = lane_items(&jn->lanes[group[k]], &left[k]);
+		side[k] = jn->w->cf.plan->branches[jn->lanes[group[k]].branch].side != 0 ? WEIR_JOIN_SIDE : 0;
+	}
+	int64_t key[2] = {left[0] != 0 ? it[0]->time : 0, left[1] != 0 ? it[1]->time : 0};
+	struct weir_join_turn *to = jn->sorted + jn->slot_at[slot];
+	uint32_t turn = from;
+	while (left[0] != 0 && left[1] != 0) {
+		uint32_t k = key[1] < key[0];
+		const struct item *x = it[k]++;
+		*to = (struct weir_join_turn){x->row, x->time, x->hash, turn++ | side[k]};
+		to += x->row != WEIR_JOIN_NO_ROW;
+		left[k]--;
+		key[k] = weir_max_i64(key[k], left[k] != 0 ? x[1].time : 0);
+	}
+	for (uint32_t k = 0; k < 2; k++) {
+		for (; left[k] != 0; left[k]--) {
+			const struct item *x = it[k]++;
+			*to = (struct weir_join_turn){x->row, x->time, x->hash, turn++ | side[k]};
+			to += x->row != WEIR_JOIN_NO_ROW;
+		}
+	}
+	jn->slot_at[slot] = (uint32_t)(to - jn->sorted);
+}
+
 /* Those lanes that are merged with each other: all, or the inputs of one slot. */
 static uint32_t lanes_of(struct weir_join *jn, uint32_t g)
 {
@@ -586,13 +618,29 @@ static uint32_t group_count(const struct weir_join *jn)
 	return weir_join_is_direct(jn) ? jn->ps->slot_count : 1;
 }
 
+/* The group's lanes, in the order of their items. */
+static void find_order(struct weir_join *jn, uint32_t lanes, uint32_t items, uint32_t *order)
+{
+	if (!merge_by_count(jn, jn->group, lanes, items, order))
+		merge_any(jn, jn->group, lanes, order);
+}
+
+/* Whether the rows of a group, of so many lanes, take their turns without its order, which task times alone need. */
+static bool is_pair(const struct weir_join *jn, uint32_t lanes)
+{
+	return jn->inner && weir_join_is_direct(jn) && lanes == 2;
+}
+
 static void note_all_tasks(struct weir_join *jn)
 {
 	for (uint32_t g = 0, from = 0, n; g < group_count(jn); g++, from += n) {
 		uint32_t lanes = lanes_of(jn, g);
 		n = group_items(jn, lanes);
-		if (n != 0)
-			note_tasks(jn, jn->group, lanes, jn->task_before[g], from, n);
+		if (n == 0)
+			continue;
+		if (is_pair(jn, lanes))
+			find_order(jn, lanes, n, jn->order + from);
+		note_tasks(jn, jn->group, lanes, jn->task_before[g], from, n);
 	}
 	jn->has_tasks = true;
 }
@@ -658,8 +706,11 @@ void weir_join_merge(struct weir_join *jn)
 		n = group_items(jn, lanes);
 		if (n == 0)
 			continue;
-		if (!merge_by_count(jn, jn->group, lanes, n, jn->order + from))
-			merge_any(jn, jn->group, lanes, jn->order + from);
+		if (is_pair(jn, lanes)) {
+			take_turns_of_two(jn, jn->group, g, from);
+			continue;
+		}
+		find_order(jn, lanes, n, jn->order + from);
 		take_turns(jn, jn->group, lanes, from, n);
 	}
 }

@@ -31,11 +31,12 @@ enum {
 };
 
 /* Places of records that are not entered yet, in the order of their turns. */
-enum { WEIR_JOIN_CHUNK = 32, WEIR_JOIN_CHUNKS = 15 };
+enum { WEIR_JOIN_CHUNK = 32, WEIR_JOIN_CHUNKS = 13 };
 
 struct weir_join_block {
 	struct weir_join_block *next, *before;
-	int64_t high[WEIR_JOIN_CHUNKS]; /* by chunk: none of those up to its end is younger */
+	int64_t high[WEIR_JOIN_CHUNKS];       /* by chunk: none of those up to its end is younger */
+	uint64_t hashes[WEIR_JOIN_CHUNKS][4]; /* by chunk: a bit for each hash in it */
 	uint64_t place[WEIR_JOIN_CHUNKS * WEIR_JOIN_CHUNK];
 };
 struct weir_join_deferred {
