@@ -30,7 +30,9 @@ enum weir_err sql_use_table(struct weir_sql *sq, struct sql_table *t, bool sink,
 		if (brokers == NULL || brokers[0] == 0)
 			brokers = o->bootstrap_servers;
 		if (brokers == NULL || brokers[0] == 0)
-			return sql_error(sq, at, "-b file:DIR reads recorded topics in their place",
+			return sql_error(sq, at,
+					 "-b HOST:PORT or 'properties.bootstrap.servers' in WITH names them; "
+					 "-b file:DIR reads recorded topics in their place",
 					 "table %s is on Kafka: which brokers?", t->name);
 		if (strncmp(brokers, "file:", 5) == 0)
 			map_to_recorded(sq, o, brokers + 5);
