@@ -249,7 +249,7 @@ static enum weir_err check_given(struct weir_kafka_input *in, struct weir_diag *
 		if (!in->fresh)
 			err = weir_kafka_start_refresh(in, false, dg);
 		if (err == WEIR_OK)
-			err = weir_kafka_start_check(in, pt, pt->first, dg);
+			err = weir_kafka_start_check(in, pt, pt->first, true, dg);
 	}
 	return err;
 }

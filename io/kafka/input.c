@@ -476,7 +476,7 @@ static enum weir_err kafka_seek(struct weir_stream_log *sl, uint32_t p, int64_t 
 	if (err != WEIR_OK)
 		return err;
 	int64_t to = offset == WEIR_START_FIRST ? pt->low : offset;
-	err = weir_kafka_start_check(in, pt, to, dg);
+	err = weir_kafka_start_check(in, pt, to, false, dg);
 	if (err == WEIR_OK)
 		pt->seek = to;
 	return err;

@@ -156,9 +156,9 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_start(struct weir_kafka_input *in, cons
 WEIR_MUST_CHECK enum weir_err weir_kafka_start_refresh(struct weir_kafka_input *in, bool all, struct weir_diag **dg);
 /* Topics that match a pattern by now and are not read: said once each. */
 void weir_kafka_start_look_again(struct weir_kafka_input *in);
-/* Whether the log has offset: an error naming what it has where not. */
+/* Whether the log has offset: an error naming what it has where not; given: the statements name it, they are wrong. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_start_check(const struct weir_kafka_input *in,
-						     const struct weir_kafka_part *pt, int64_t offset,
+						     const struct weir_kafka_part *pt, int64_t offset, bool given,
 						     struct weir_diag **dg);
 
 /* ---- group.c ---- */

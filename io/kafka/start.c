@@ -313,27 +313,51 @@ enum weir_err weir_kafka_start_refresh(struct weir_kafka_input *in, bool all, st
 	return err;
 }
 
-enum weir_err weir_kafka_start_check(const struct weir_kafka_input *in, const struct weir_kafka_part *pt,
-				     int64_t offset, struct weir_diag **dg)
+/* Where an offset of the statements may lie, in words for a person. */
+static enum weir_err refuse_given(const struct weir_kafka_input *in, const struct weir_kafka_part *pt, int64_t offset,
+				  struct weir_diag **dg)
 {
-	enum weir_err err = WEIR_OK;
+	enum weir_err err = weir_diag_set(
+		dg, WEIR_E_CONF,
+		"table %s: 'scan.startup.specific-offsets': topic %s, partition %u cannot be read from offset %lld: "
+		"it %s at %lld%s",
+		in->streams[pt->scan].table, in->topics[pt->topic].name, pt->number, (long long)offset,
+		offset > pt->end ? "ends" : "begins", (long long)(offset > pt->end ? pt->end : pt->low),
+		offset > pt->end && !in->read_uncommitted ? " (or an open transaction begins there)" : "");
+	if (dg != NULL && *dg != NULL)
+		weir_diag_add_hint(*dg,
+				   "an offset from %lld to %lld, or 'scan.startup.mode' = 'earliest-offset' or "
+				   "'latest-offset'",
+				   (long long)pt->low, (long long)pt->end);
+	return err;
+}
+
+enum weir_err weir_kafka_start_check(const struct weir_kafka_input *in, const struct weir_kafka_part *pt,
+				     int64_t offset, bool given, struct weir_diag **dg)
+{
 	const char *topic = in->topics[pt->topic].name;
-	if (offset > pt->end)
+	const char *hint;
+	enum weir_err err;
+	if (offset >= pt->low && offset <= pt->end)
+		return WEIR_OK;
+	if (given)
+		return refuse_given(in, pt, offset, dg);
+	if (offset > pt->end) {
 		err = weir_diag_set(dg, WEIR_E_IO,
 				    "topic %s, partition %u cannot be read from offset %lld: it ends at %lld%s", topic,
 				    pt->number, (long long)offset, (long long)pt->end,
 				    in->read_uncommitted ? "" : " (or an open transaction begins there)");
-	else if (offset < pt->low)
+		hint = "records that were read are gone: was the topic made anew, or restored from an older copy?";
+	} else {
 		err = weir_diag_set(dg, WEIR_E_IO,
 				    "topic %s, partition %u cannot be read from offset %lld: it begins at %lld, %lld "
 				    "offsets were removed before they were read",
 				    topic, pt->number, (long long)offset, (long long)pt->low,
 				    (long long)(pt->low - offset));
-	if (err != WEIR_OK && dg != NULL && *dg != NULL)
-		weir_diag_add_hint(*dg,
-				   "longer retention (retention.ms, retention.bytes) keeps records until they are "
-				   "read; weir reset %s -b BROKERS --execute starts over",
-				   in->group);
+		hint = "longer retention (retention.ms, retention.bytes) keeps records until they are read;";
+	}
+	if (dg != NULL && *dg != NULL)
+		weir_diag_add_hint(*dg, "%s weir reset %s -b BROKERS --execute starts over", hint, in->group);
 	return err;
 }
 

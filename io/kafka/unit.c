@@ -313,7 +313,7 @@ static enum weir_err offset_gone(struct weir_kafka_input *in, struct weir_kafka_
 	const char *topic = in->topics[pt->topic].name;
 	rd_kafka_resp_err_t code =
 		rd_kafka_query_watermark_offsets(in->rk, topic, (int32_t)pt->number, &pt->low, &pt->end, WATERMARK_MS);
-	enum weir_err err = code == 0 ? weir_kafka_start_check(in, pt, pt->next, dg) : WEIR_OK;
+	enum weir_err err = code == 0 ? weir_kafka_start_check(in, pt, pt->next, false, dg) : WEIR_OK;
 	if (err != WEIR_OK)
 		return err;
 	return weir_diag_set(dg, WEIR_E_IO, "topic %s, partition %u: offset %lld is not there: %s", topic, pt->number,
