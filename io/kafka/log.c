@@ -486,10 +486,8 @@ static enum weir_err append_later(struct log *lg, uint32_t topic, uint32_t parti
 
 static void warn_old(struct log *lg, struct log_topic *t, int64_t timestamp)
 {
-	weir_kafka_client_say(lg->admin, 4,
-			      "topic %s keeps records for %" PRId64 " s by their own times, and results are older than "
-			      "that (%" PRId64 " ms): the broker deletes them soon. Set its retention.ms to -1",
-			      t->name, t->retention_ms / 1000, timestamp);
+	char text[WEIR_KAFKA_TOPIC_OLD_MAX];
+	weir_kafka_client_say(lg->admin, 4, "%s", weir_kafka_topic_old(text, t->name, t->retention_ms, timestamp));
 	t->old_ms = INT64_MIN;
 	t->retention_ms = -1;
 }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "hotpath/time/civil.h"
+
 const struct weir_kafka_setting weir_kafka_changelog_settings[] = {{"cleanup.policy", "compact"},
 								   {"segment.bytes", "16777216"},
 								   {"min.cleanable.dirty.ratio", "0.1"},
@@ -148,4 +150,16 @@ void weir_kafka_topic_settings(struct weir_kafka_client *kc, const char *name, s
 	rd_kafka_queue_destroy(q);
 	rd_kafka_AdminOptions_destroy(options);
 	rd_kafka_ConfigResource_destroy(topic);
+}
+
+const char *weir_kafka_topic_old(char text[WEIR_KAFKA_TOPIC_OLD_MAX], const char *name, int64_t retention_ms,
+				 int64_t timestamp)
+{
+	char time[WEIR_CIVIL_TEXT_MAX];
+	int bytes = (int)weir_civil_print_timestamp(timestamp, 1, ' ', true, time);
+	snprintf(text, WEIR_KAFKA_TOPIC_OLD_MAX,
+		 "topic %.250s keeps records for %" PRId64 " s by their own times, and results are older than that "
+		 "(%.*s): the broker deletes them soon. Set its retention.ms to -1",
+		 name, retention_ms / 1000, bytes, time);
+	return text;
 }

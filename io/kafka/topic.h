@@ -25,6 +25,11 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_topic_wait(struct weir_kafka_client *kc
 /* Asks for the settings; what goes wrong is said in the log and leaves them unknown. */
 void weir_kafka_topic_settings(struct weir_kafka_client *kc, const char *name, struct weir_kafka_topic_settings *out);
 
+#define WEIR_KAFKA_TOPIC_OLD_MAX 600
+/* Says into text that a topic's retention deletes results, timestamp being the time of one; returns text. */
+const char *weir_kafka_topic_old(char text[WEIR_KAFKA_TOPIC_OLD_MAX], const char *name, int64_t retention_ms,
+				 int64_t timestamp);
+
 /* Of every changelog topic. */
 extern const struct weir_kafka_setting weir_kafka_changelog_settings[];
 
