@@ -136,6 +136,19 @@ static enum weir_err kafka_scan(struct weir_kafka_scan *out, const struct weir_t
 	return err;
 }
 
+/* The topics of the job's own results, ended by NULL. */
+static const char *const *written_topics(const struct weir_plan *pl, struct weir_mem *m)
+{
+	const char **names = weir_mem_take(m, (pl->sink_count + 1) * sizeof *names);
+	uint32_t n = 0;
+	for (uint32_t s = 0; s < pl->sink_count; s++)
+		if (pl->sinks[s].table && pl->sinks[s].repartition < 0)
+			names[n++] = pl->sinks[s].table->options.topic ? pl->sinks[s].table->options.topic
+								       : pl->sinks[s].name;
+	names[n] = NULL;
+	return names;
+}
+
 /* Headers are read as METADATA, and go with bad and late records into topics of their own; else nobody unpacks them. */
 static enum weir_err headers_read(bool *out, const struct weir_core *co, uint32_t scan, struct weir_diag **dg)
 {
@@ -319,6 +332,7 @@ enum weir_err weir_kafka_sources_open(struct weir_core *co, const _Atomic bool *
 	struct weir_mem m = {0};
 	struct weir_kafka_scan *scans = weir_mem_take(&m, (pl->scan_count + 1) * sizeof *scans);
 	uint32_t *scan = weir_mem_take(&m, (pl->scan_count + 1) * sizeof *scan);
+	const char *const *written = written_topics(pl, &m);
 	uint32_t count = 0;
 	enum weir_err err = pl->repartition_count ? make_repartitions(co, stop, dg) : WEIR_OK;
 	for (uint32_t s = 0; s < pl->scan_count && err == WEIR_OK; s++) {
@@ -330,6 +344,7 @@ enum weir_err weir_kafka_sources_open(struct weir_core *co, const _Atomic bool *
 		scans[count].inner = pl->scans[s].repartition >= 0;
 		if (err == WEIR_OK)
 			err = headers_read(&headers, co, s, dg);
+		scans[count].written = written;
 		scans[count++].headers_unused = !headers;
 	}
 	bool apart = weir_core_is_apart(co);

@@ -39,7 +39,8 @@ struct weir_kafka_scan {
 	bool bound_from_group; /* scan.bounded.mode = group-offsets: bound counts only where the group has no offset */
 	bool inner;            /* a repartition topic: that it begins at its beginning is no news */
 	bool read_uncommitted; /* of all scans or of none: it is the consumer's */
-	bool headers_unused;   /* nobody reads headers, dead letters and late.topic included: records come without */
+	const char *const *written; /* topics that the job itself writes, ended by NULL; NULL: none */
+	bool headers_unused; /* nobody reads headers, dead letters and late.topic included: records come without */
 };
 struct weir_kafka_input_spec {
 	const char *group; /* application id; also for consumers that join no group */

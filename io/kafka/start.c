@@ -167,12 +167,40 @@ void weir_kafka_start_look_again(struct weir_kafka_input *in)
 		rd_kafka_metadata_destroy(md);
 }
 
+/* A topic that comes from the job itself, in front of what reads it. */
+static bool is_written(const struct weir_kafka_scan *sc, const char *topic)
+{
+	for (uint32_t i = 0; sc->written != NULL && sc->written[i] != NULL; i++)
+		if (strcmp(sc->written[i], topic) == 0)
+			return true;
+	return false;
+}
+
+static void hint_written(const struct weir_kafka_input *in, const char *topic, struct weir_diag *dg)
+{
+	uint32_t most = 0;
+	char partitions[16] = "N";
+	for (uint32_t t = 0; t < in->topic_count; t++)
+		most = in->topics[t].part_count > most ? in->topics[t].part_count : most;
+	if (most > 0)
+		snprintf(partitions, sizeof partitions, "%u", most);
+	weir_diag_add_hint(dg,
+			   "this job writes it, too, and what is read must be there before anything is made: "
+			   "kafka-topics.sh --bootstrap-server %s --create --topic %s --partitions %s "
+			   "--config retention.ms=-1",
+			   weir_kafka_client_brokers(in->kc), topic, partitions);
+}
+
 static enum weir_err no_topic(struct weir_kafka_input *in, const struct weir_kafka_scan *sc, const char *name,
 			      struct weir_diag **dg)
 {
 	const struct rd_kafka_metadata *md;
 	enum weir_err err = weir_diag_set(dg, WEIR_E_CONF, "table %s: there is no topic '%s' on %s", sc->table, name,
 					  weir_kafka_client_brokers(in->kc));
+	if (dg != NULL && *dg != NULL && is_written(sc, name)) {
+		hint_written(in, name, *dg);
+		return err;
+	}
 	if (dg == NULL || *dg == NULL || all_topics(in, &md, NULL) != WEIR_OK)
 		return err;
 	const char **names = weir_xcalloc((size_t)md->topic_cnt + 1, sizeof *names);

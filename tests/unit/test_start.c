@@ -138,6 +138,25 @@ static void test_offset_that_is_not_there(void **state)
 	weir_kafka_input_close(in);
 }
 
+/* A chain of queries through a topic: what to do is said, with as many partitions as the other topics have. */
+static void test_topic_that_the_job_writes(void **state)
+{
+	(void)state;
+	static const char *const chained[] = {"between"}, *const written[] = {"elsewhere", "between", NULL};
+	struct weir_kafka_scan scans[2] = {scan_of(), {.table = "second", .topics = chained, .topic_count = 1}};
+	struct weir_kafka_input *in;
+	struct weir_diag *dg = NULL;
+	scans[1].written = written;
+	/* The mock cluster makes what it is asked for, unless it is told so. */
+	rd_kafka_mock_topic_set_error(mock_cluster(), "between", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	assert_int_equal(open_with(&in, scans, 2, NULL, 60000, NULL, NULL, &dg), WEIR_E_CONF);
+	assert_non_null(strstr(weir_diag_text(dg), "table second: there is no topic 'between' on "));
+	assert_non_null(strstr(weir_diag_report(dg), "hint: this job writes it, too"));
+	assert_non_null(
+		strstr(weir_diag_report(dg), "--create --topic between --partitions 2 --config retention.ms=-1"));
+	weir_diag_destroy(dg);
+}
+
 /* One topic that no other is read with. */
 static void test_strategy(void)
 {
@@ -222,6 +241,7 @@ int main(void)
 		cmocka_unit_test(test_modes),
 		cmocka_unit_test(test_bad_offsets),
 		cmocka_unit_test(test_offset_that_is_not_there),
+		cmocka_unit_test(test_topic_that_the_job_writes),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_no_broker),
 	};
