@@ -679,6 +679,10 @@ static void test_statements(void **state)
 	expect_error("INSERT OVERWRITE shown SELECT 1", 8, "not supported: INSERT OVERWRITE", "results are appended");
 	expect_error("EXPLAIN SELECT ts FROM orders; INSERT INTO shown SELECT order_id, ts FROM orders", 32,
 		     "EXPLAIN cannot stand beside what is to be run", "weir explain");
+	expect_error("EXPLAIN SELECT ts FROM orders; SELECT ts FROM orders", 32,
+		     "EXPLAIN cannot stand beside what is to be run", "weir explain");
+	expect_error("SELECT ts FROM orders; EXPLAIN SELECT ts FROM orders", 24,
+		     "EXPLAIN cannot stand beside what is to be run", "weir explain");
 	struct compiled c;
 	compile(&c, "");
 	expect_ok(&c);
@@ -690,6 +694,15 @@ static void test_statements(void **state)
 	expect_ok(&c);
 	assert_int_equal(weir_sql_action(c.sq), WEIR_SQL_EXPLAIN);
 	assert_non_null(c.tp);
+	done(&c);
+	/* As often as one likes: they are one plan, as INSERTs would be. */
+	compile(&c, "EXPLAIN SELECT order_id, COUNT(*) AS n FROM orders GROUP BY order_id;"
+		    "EXPLAIN INSERT INTO shown SELECT order_id, ts FROM orders;"
+		    "EXPLAIN SELECT order_id, COUNT(*) AS n FROM orders GROUP BY order_id");
+	expect_ok(&c);
+	assert_int_equal(weir_sql_action(c.sq), WEIR_SQL_EXPLAIN);
+	assert_non_null(find_node(&c, WEIR_NODE_AGGREGATE, 1));
+	assert_non_null(find_node(&c, WEIR_NODE_SINK, 2));
 	done(&c);
 	struct weir_topology *tp = NULL;
 	struct weir_diag *dg = NULL;

@@ -458,7 +458,7 @@ enum weir_err sql_bare_select(struct weir_sql *sq)
 	struct sql_query *q = NULL;
 	struct sql_rel rel;
 	uint32_t at = sq->ts.next;
-	if (sq->insert_count > 0)
+	if (sq->insert_count > 0 && sq->action != WEIR_SQL_EXPLAIN)
 		return sql_error(sq, at, "write its rows into a table WITH ('connector' = 'print')",
 				 "a bare SELECT stands alone in a file");
 	sq->insert_count++;

@@ -209,7 +209,7 @@ static enum weir_err do_reset(struct weir_sql *sq)
 
 static enum weir_err do_insert(struct weir_sql *sq)
 {
-	if (sq->prints_rows)
+	if (sq->prints_rows && sq->action != WEIR_SQL_EXPLAIN)
 		return sql_error(sq, sq->ts.next, "write its rows into a table WITH ('connector' = 'print')",
 				 "a bare SELECT stands alone in a file");
 	return sql_insert(sq);
@@ -340,6 +340,16 @@ static enum weir_err compile_statement(struct weir_sql *sq)
 	return sql_error(sq, at, near == NULL ? NULL : hint, "expected a statement: CREATE, INSERT, SELECT, SET, ...");
 }
 
+/* Whether what comes is to be run, a query or a set of them. */
+static bool is_to_run(const struct weir_sql *sq)
+{
+	static const char *const words[] = {"INSERT", "EXECUTE", "BEGIN", "SELECT", "("};
+	for (size_t i = 0; i < WEIR_COUNT_OF(words); i++)
+		if (weir_token_is(&sq->ts, words[i]))
+			return true;
+	return false;
+}
+
 static enum weir_err compile_all(struct weir_sql *sq)
 {
 	enum weir_err err = WEIR_OK;
@@ -348,8 +358,7 @@ static enum weir_err compile_all(struct weir_sql *sq)
 			continue;
 		if (weir_token_peek(&sq->ts, 0)->kind == WEIR_TOK_END)
 			break;
-		if (sq->action == WEIR_SQL_EXPLAIN &&
-		    (weir_token_is(&sq->ts, "INSERT") || weir_token_is(&sq->ts, "EXECUTE")))
+		if (sq->action == WEIR_SQL_EXPLAIN && is_to_run(sq))
 			return sql_error(sq, sq->ts.next, "weir explain shows the plan of a whole file",
 					 "EXPLAIN cannot stand beside what is to be run");
 		err = compile_statement(sq);
