@@ -244,7 +244,19 @@ static const struct weir_function table[] = {
 };
 /* clang-format on */
 
-static const char *const aggregates[] = {"COUNT", "SUM", "MIN", "MAX", "AVG", "FIRST_VALUE", "LAST_VALUE", "ARRAY_AGG"};
+/* Functions of many rows: they have no kernels. */
+static const struct weir_function_note notes[] = {
+	{"COUNT", WEIR_FUNCTION_AGGREGATE, "COUNT(*), COUNT([DISTINCT] x): rows, rows whose x is not NULL; also OVER"},
+	{"SUM", WEIR_FUNCTION_AGGREGATE, "SUM(x): the sum; also OVER"},
+	{"MIN", WEIR_FUNCTION_AGGREGATE, "MIN(x): the least value; also OVER"},
+	{"MAX", WEIR_FUNCTION_AGGREGATE, "MAX(x): the greatest value; also OVER"},
+	{"AVG", WEIR_FUNCTION_AGGREGATE, "AVG(x): the mean, of whole numbers a whole one; also OVER"},
+	{"FIRST_VALUE", WEIR_FUNCTION_AGGREGATE, "FIRST_VALUE(x): the first value; also OVER"},
+	{"LAST_VALUE", WEIR_FUNCTION_AGGREGATE, "LAST_VALUE(x): the last value; also OVER"},
+	{"ARRAY_AGG", WEIR_FUNCTION_AGGREGATE, "ARRAY_AGG(x): the values as an array"},
+	{"LAG", WEIR_FUNCTION_OVER, "LAG(x[, n[, default]]) OVER (...): x of the row n rows before, 1 unless given"},
+	{"ROW_NUMBER", WEIR_FUNCTION_OVER, "ROW_NUMBER() OVER (...): the row's number in its partition, from 1"},
+};
 
 bool weir_function_find(const char *name, const struct weir_function **first, uint32_t *count)
 {
@@ -263,7 +275,7 @@ bool weir_function_find(const char *name, const struct weir_function **first, ui
 
 const char *weir_function_nearest(const char *name)
 {
-	const char *names[WEIR_COUNT_OF(table) + WEIR_COUNT_OF(aggregates)];
+	const char *names[WEIR_COUNT_OF(table) + WEIR_COUNT_OF(notes)];
 	char upper[64];
 	size_t count = 0, bytes = 0;
 	for (; name[bytes] != 0 && bytes < sizeof upper; bytes++)
@@ -274,8 +286,8 @@ const char *weir_function_nearest(const char *name)
 		    (count == 0 || strcmp(names[count - 1], table[i].name) != 0))
 			names[count++] = table[i].name;
 	}
-	for (uint32_t i = 0; i < WEIR_COUNT_OF(aggregates); i++)
-		names[count++] = aggregates[i];
+	for (uint32_t i = 0; i < WEIR_COUNT_OF(notes); i++)
+		names[count++] = notes[i].name;
 	return weir_nearest_name(upper, bytes, names, count);
 }
 
@@ -284,10 +296,15 @@ const struct weir_function *weir_function_at(uint32_t i)
 	return i < WEIR_COUNT_OF(table) ? &table[i] : NULL;
 }
 
+const struct weir_function_note *weir_function_note_at(uint32_t i)
+{
+	return i < WEIR_COUNT_OF(notes) ? &notes[i] : NULL;
+}
+
 bool weir_name_is_aggregate(const char *name)
 {
-	for (uint32_t i = 0; i < WEIR_COUNT_OF(aggregates); i++)
-		if (strcasecmp(name, aggregates[i]) == 0)
+	for (uint32_t i = 0; i < WEIR_COUNT_OF(notes); i++)
+		if (notes[i].kind == WEIR_FUNCTION_AGGREGATE && strcasecmp(name, notes[i].name) == 0)
 			return true;
 	return false;
 }

@@ -57,6 +57,19 @@ bool weir_function_find(const char *name, const struct weir_function **first, ui
 const char *weir_function_nearest(const char *name);
 /* The i-th entry, NULL beyond the last: for SHOW FUNCTIONS. */
 const struct weir_function *weir_function_at(uint32_t i);
+
+/* A function of many rows: what there is to say about it. */
+enum weir_function_kind {
+	WEIR_FUNCTION_AGGREGATE, /* of a group; most of them stand OVER rows, too */
+	WEIR_FUNCTION_OVER       /* OVER rows alone */
+};
+struct weir_function_note {
+	const char *name; /* upper case */
+	enum weir_function_kind kind;
+	const char *doc; /* as that of a weir_function */
+};
+/* The i-th of them, NULL beyond the last. */
+const struct weir_function_note *weir_function_note_at(uint32_t i);
 bool weir_name_is_aggregate(const char *name);
 
 #endif

@@ -769,6 +769,16 @@ static void test_show_and_describe(void **state)
 	assert_non_null(strstr(out, "\nCREATE TABLE shown (a STRING, b BIGINT) WITH ('connector' = 'print')\n"));
 	assert_non_null(strstr(out, "| ABS "));
 	assert_null(strstr(out, "$TUMBLE_START"));
+	static const char *const kinds[][2] = {
+		{"ABS", "scalar"}, {"COUNT", "aggregate"}, {"ARRAY_AGG", "aggregate"}, {"LAG", "over"},
+		{"HOP", "window"}, {"ROW_NUMBER", "over"}, {"UNNEST", "table"},
+	};
+	for (size_t i = 0; i < WEIR_COUNT_OF(kinds); i++) {
+		char line[80];
+		snprintf(line, sizeof line, "\n| %-21s | %-9s | ", kinds[i][0], kinds[i][1]);
+		if (strstr(out, line) == NULL)
+			fail_msg("%s is not shown as %s: %s", kinds[i][0], kinds[i][1], out);
+	}
 	done(&c);
 	expect_error("SHOW NOTHING", 6, "expected TABLES, VIEWS, FUNCTIONS or CREATE TABLE", "");
 	expect_error("DESCRIBE nothing", 10, "unknown table nothing", "");

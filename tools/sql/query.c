@@ -206,6 +206,14 @@ static const struct window_form forms[] = {
 	 "SESSION(TABLE t PARTITION BY k, DESCRIPTOR(c), INTERVAL '5' MINUTES)"},
 };
 
+const char *sql_window_at(uint32_t i, const char **usage)
+{
+	if (i >= WEIR_COUNT_OF(forms))
+		return NULL;
+	*usage = forms[i].example;
+	return forms[i].name;
+}
+
 static enum weir_err parse_window_arg(struct weir_sql *sq, struct sql_from *f, const char *arg)
 {
 	if (strcmp(arg, "DATA") == 0)

@@ -93,18 +93,31 @@ static void show_tables(struct weir_sql *sq, bool views_only)
 	show_names(sq, views_only ? "view name" : "table name", &names);
 }
 
+static void put_function(struct grid *g, const char *name, const char *kind, const char *doc)
+{
+	if (name[0] == '$')
+		return; /* what others are made of: nobody can write it */
+	put_cell(g, name);
+	put_cell(g, kind);
+	put_cell(g, doc == NULL ? "" : doc);
+}
+
 static void show_functions(struct weir_sql *sq)
 {
-	struct grid g = {.columns = 2};
+	struct grid g = {.columns = 3};
 	const struct weir_function *fn;
+	const struct weir_function_note *note;
+	const char *name, *usage;
 	put_cell(&g, "function");
+	put_cell(&g, "kind");
 	put_cell(&g, "what it does");
-	for (uint32_t i = 0; (fn = weir_function_at(i)) != NULL; i++) {
-		if (fn->name[0] == '$')
-			continue; /* what others are made of: nobody can write it */
-		put_cell(&g, fn->name);
-		put_cell(&g, fn->doc == NULL ? "" : fn->doc);
-	}
+	for (uint32_t i = 0; (fn = weir_function_at(i)) != NULL; i++)
+		put_function(&g, fn->name, "scalar", fn->doc);
+	for (uint32_t i = 0; (note = weir_function_note_at(i)) != NULL; i++)
+		put_function(&g, note->name, note->kind == WEIR_FUNCTION_AGGREGATE ? "aggregate" : "over", note->doc);
+	for (uint32_t i = 0; (name = sql_window_at(i, &usage)) != NULL; i++)
+		put_function(&g, name, "window", usage);
+	put_function(&g, "UNNEST", "table", "JOIN UNNEST(array) [WITH ORDINALITY]: a row for each element");
 	put_grid(sq, &g);
 }
 

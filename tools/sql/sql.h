@@ -190,6 +190,8 @@ const char *sql_state_name(struct weir_sql *sq, const char *what);
 
 /* ---- queries (query.c, relation.c, group.c, over.c) ---- */
 
+/* The i-th window TVF and how it is written, NULL beyond the last. */
+const char *sql_window_at(uint32_t i, const char **usage);
 enum weir_err sql_parse_query(struct weir_sql *sq, bool outermost, struct sql_query **out);
 /* changes: the last aggregate of the query emits changes. */
 enum weir_err sql_compile_query(struct weir_sql *sq, struct sql_query *q, bool changes, struct sql_rel *out);
