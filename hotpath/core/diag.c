@@ -203,6 +203,16 @@ void weir_diag_mark_retriable(struct weir_diag *dg)
 		dg->retriable = true;
 }
 
+void weir_diag_set_file(struct weir_diag *dg, const char *file)
+{
+	if (dg == NULL || dg->file != NULL || file == NULL)
+		return;
+	dg->file = weir_xstrdup(file);
+	clean_line(dg->file);
+	free(dg->report);
+	dg->report = NULL;
+}
+
 void weir_diag_add_hint(struct weir_diag *dg, const char *fmt, ...)
 {
 	if (dg == NULL || dg->hint != NULL)

@@ -21,7 +21,9 @@ void weir_diag_move(struct weir_diag *dg, const char *text, size_t bytes, const 
 /* A copy that lives on its own, for owners that report one error to several callers; NULL of NULL. */
 struct weir_diag *weir_diag_copy(const struct weir_diag *dg);
 void weir_diag_mark_retriable(struct weir_diag *dg);
-/* Adds "hint: ..." to a report that has none; replaces the file name of one that has none. */
+/* Names the file (NULL: none) of a report that has none. */
+void weir_diag_set_file(struct weir_diag *dg, const char *file);
+/* Adds "hint: ..." to a report that has none. */
 void weir_diag_add_hint(struct weir_diag *dg, const char *fmt, ...) WEIR_PRINTF(2, 3);
 
 /* The entry of names[0..count) nearest to name by edit distance (at most a third of its length), or NULL. */

@@ -167,6 +167,8 @@ expect "validate: a sink without a folder" 1 "sink revenue: there is no 'path', 
 echo "CREATE TABLE t (v BIGINT) WITH ('connector' = 'kafka', 'topic' = 't', 'format' = 'json'); SELECT v FROM t;" >"$scratch/nowhere.sql"
 expect "validate: a topic of no brokers, and how they are named" 78 "hint: -b HOST:PORT or 'properties.bootstrap.servers' in WITH" \
 	"$weir" validate "$scratch/nowhere.sql"
+expect "run says where it is declared" 78 "homeless.sql:[0-9]+:14: error: sink revenue: connector 'recorded' needs 'path'" \
+	"$weir" run "$scratch/homeless.sql" "${defines[@]}"
 expect "validate: -b file:DIR is one" 0 'ok' "$weir" validate "$scratch/homeless.sql" "${defines[@]}" -b "file:$out"
 : >"$scratch/afile"
 expect "validate: a sink where no folder can be" 1 'cannot write to .*afile/x: .*afile is not a folder' \

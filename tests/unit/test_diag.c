@@ -34,6 +34,24 @@ static void test_first_error_sticks(void **state)
 	assert_int_equal(weir_diag_set(NULL, WEIR_E_IO, "nowhere"), WEIR_E_IO);
 }
 
+/* A place that is found later. */
+static void test_file_and_place_of_a_report(void **state)
+{
+	(void)state;
+	static const char text[] = "SELECT\n  b";
+	struct weir_diag *dg = NULL;
+	(void)weir_diag_set(&dg, WEIR_E_PLAN, "no b");
+	assert_string_equal(weir_diag_report(dg), "error: no b");
+	weir_diag_set_file(dg, NULL);
+	weir_diag_set_file(dg, "q.sql");
+	assert_string_equal(weir_diag_report(dg), "q.sql: error: no b");
+	weir_diag_set_file(dg, "other.sql");
+	weir_diag_move(dg, text, sizeof text - 1, text + 9);
+	assert_string_equal(weir_diag_report(dg), "q.sql:2:3: error: no b\n    b\n    ^");
+	weir_diag_destroy(dg);
+	weir_diag_set_file(NULL, "q.sql");
+}
+
 static void test_null_reads(void **state)
 {
 	(void)state;
@@ -160,6 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text_and_code),
 		cmocka_unit_test(test_first_error_sticks),
+		cmocka_unit_test(test_file_and_place_of_a_report),
 		cmocka_unit_test(test_null_reads),
 		cmocka_unit_test(test_place),
 		cmocka_unit_test(test_place_at_end_and_in_a_long_line),

@@ -807,6 +807,47 @@ static void test_expand(void **state)
 	weir_diag_destroy(dg);
 }
 
+/* The place an error gets that was made of this code and text. */
+static void expect_place(const struct compiled *c, enum weir_err err, const char *text, int line, int column)
+{
+	struct weir_diag *dg = NULL;
+	(void)weir_diag_set(&dg, err, "%s", text);
+	weir_sql_add_place(c->sq, dg);
+	if (weir_diag_line(dg) != line || weir_diag_column(dg) != column)
+		fail_msg("%s: at %d:%d", text, weir_diag_line(dg), weir_diag_column(dg));
+	assert_int_equal(strstr(weir_diag_report(dg), "q.sql:") != NULL, line > 0);
+	weir_diag_destroy(dg);
+}
+
+/* What planning and starting finds names tables and options: these stand in the text. */
+static void test_places_of_plans(void **state)
+{
+	(void)state;
+	static const char text[] = "CREATE TABLE ab (k STRING) WITH ('connector' = 'recorded', 'path' = '${dir}', "
+				   "'topic' = 'x', 'format' = "
+				   "'json');\n"
+				   "CREATE TABLE IF NOT EXISTS `a` (k STRING)\n"
+				   "  WITH ('connector' = '${dir}', 'print-identifier' = 'x');\n"
+				   "CREATE VIEW v AS SELECT k FROM ab;\n"
+				   "INSERT INTO a SELECT k FROM v;";
+	static const struct weir_sql_variable dir = {"dir", "print"};
+	struct compiled c = {.cf = weir_conf_create()};
+	c.err = weir_sql_open_filled(&c.sq, c.cf, "q.sql", text, sizeof text - 1, &dir, 1, &c.dg);
+	expect_ok(&c);
+	expect_place(&c, WEIR_E_CONF, "sink a: connector 'recorded' needs 'path'", 2, 28);
+	expect_place(&c, WEIR_E_CONF, "sink a needs nothing", 2, 28);
+	expect_place(&c, WEIR_E_PLAN, "table ab: 'path' is wrong", 1, 60);
+	expect_place(&c, WEIR_E_PLAN, "table 'ab', with 'print-identifier'", 1, 14);
+	expect_place(&c, WEIR_E_CONF, "option 'print-identifier': no", 3, 33);
+	expect_place(&c, WEIR_E_CONF, "option 'connector': of which table?", 0, 0);
+	expect_place(&c, WEIR_E_CONF, "x is read by table ab and by table a", 1, 14);
+	expect_place(&c, WEIR_E_CONF, "table v is wrong", 0, 0);
+	expect_place(&c, WEIR_E_CONF, "table abc is wrong, portable a, too", 0, 0);
+	expect_place(&c, WEIR_E_IO, "sink a is not there any more", 0, 0);
+	weir_sql_add_place(c.sq, NULL);
+	done(&c);
+}
+
 /* A value stays inside the quotes it stands in, and comments are left alone. */
 static void test_expand_places(void **state)
 {
@@ -990,6 +1031,7 @@ int main(void)
 		cmocka_unit_test(test_group_ids),
 		cmocka_unit_test(test_show_and_describe),
 		cmocka_unit_test(test_expand),
+		cmocka_unit_test(test_places_of_plans),
 		cmocka_unit_test(test_expand_places),
 		cmocka_unit_test(test_places_as_written),
 		cmocka_unit_test(test_depth_in_every_clause),

@@ -23,7 +23,7 @@ enum weir_err sql_error(struct weir_sql *sq, uint32_t at, const char *hint, cons
 }
 
 /* Where an offset of the text stands in what was written: a filled-in value stands at its ${name}. */
-static const char *written_at(const struct sql_written *wr, size_t offset)
+const char *sql_written_at(const struct sql_written *wr, size_t offset)
 {
 	size_t at = offset;
 	const struct sql_filled *f = (const struct sql_filled *)wr->filled.data;
@@ -37,8 +37,8 @@ static const char *written_at(const struct sql_written *wr, size_t offset)
 /* Line and column of token `at`. */
 static void place(const struct weir_sql *sq, uint32_t at, int *line, int *column)
 {
-	(void)weir_text_place(sq->written.text, sq->written.bytes, written_at(&sq->written, sq->ts.token[at].at), line,
-			      column);
+	(void)weir_text_place(sq->written.text, sq->written.bytes, sql_written_at(&sq->written, sq->ts.token[at].at),
+			      line, column);
 }
 
 void sql_warn(struct weir_sql *sq, uint32_t at, const char *fmt, ...)
@@ -491,8 +491,10 @@ static enum weir_err open_text(struct weir_sql **out, struct weir_conf *cf, cons
 	if (err == WEIR_OK)
 		err = sql_name_application(sq);
 	size_t at = err != WEIR_OK ? weir_diag_offset(*sq->dg) : SIZE_MAX;
+	if (err == WEIR_OK)
+		sql_places_keep(sq);
 	if (at <= bytes)
-		weir_diag_move(*sq->dg, written->text, written->bytes, written_at(written, at));
+		weir_diag_move(*sq->dg, written->text, written->bytes, sql_written_at(written, at));
 	weir_diag_destroy(own);
 	weir_buf_fini(&sq->tables);
 	weir_buf_fini(&sq->states);
@@ -542,6 +544,7 @@ void weir_sql_close(struct weir_sql *sq)
 		free(warnings[i]);
 	weir_buf_fini(&sq->warnings);
 	weir_buf_fini(&sq->output);
+	sql_places_fini(sq);
 	weir_topology_destroy(sq->tp);
 	free(sq);
 }

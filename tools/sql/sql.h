@@ -150,7 +150,10 @@ struct weir_sql {
 	const char *group_id;       /* properties.group.id of the sources that are read */
 	const char *other_group_id; /* the first that differs, and the token of its table's use */
 	uint32_t other_group_at;
-	const char *sink_name; /* prefix of state names of the query being compiled */
+	const char *sink_name;  /* prefix of state names of the query being compiled */
+	struct weir_buf places; /* place.c's, with a copy of the text as written */
+	struct weir_buf place_text;
+	char *place_file;
 };
 
 /* ---- messages (sql.c) ---- */
@@ -158,6 +161,11 @@ struct weir_sql {
 /* Reports at token number at; returns WEIR_E_PLAN. */
 enum weir_err sql_error(struct weir_sql *sq, uint32_t at, const char *hint, const char *fmt, ...) WEIR_PRINTF(4, 5);
 void sql_warn(struct weir_sql *sq, uint32_t at, const char *fmt, ...) WEIR_PRINTF(3, 4);
+/* Where an offset of the text stands in what was written. */
+const char *sql_written_at(const struct sql_written *wr, size_t offset);
+/* place.c: keeps where the tables stand, of a text that is compiled. */
+void sql_places_keep(struct weir_sql *sq);
+void sql_places_fini(struct weir_sql *sq);
 /* Reports inner (taken, has no place) at token at, with its code and hint. */
 enum weir_err sql_error_from(struct weir_sql *sq, uint32_t at, struct weir_diag *inner);
 /* Reports the topology's error at token at, if it has one. */

@@ -47,6 +47,9 @@ WEIR_API int weir_sql_prints_rows(const struct weir_sql *sq);
 WEIR_API const char *weir_sql_output(const struct weir_sql *sq);
 /* Warning number i ("file:line:col: warning: ..."), NULL beyond the last. Borrowed until weir_sql_close. */
 WEIR_API const char *weir_sql_warning(const struct weir_sql *sq, unsigned i);
+/* Gives an error of the topology's plan or start (WEIR_E_CONF or WEIR_E_PLAN without a line) that names a table or one
+ * of its options the place where the text declares it; others stay as they are. */
+WEIR_API void weir_sql_add_place(const struct weir_sql *sq, struct weir_diag *dg);
 /* Hands the topology over (the caller destroys it, or gives it to an engine); NULL when there is none or it was taken.
  */
 WEIR_API struct weir_topology *weir_sql_take_topology(struct weir_sql *sq);

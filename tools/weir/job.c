@@ -281,6 +281,12 @@ int weir_job_compile(struct weir_job *jb)
 	return -1;
 }
 
+int weir_job_fail(const struct weir_job *jb, struct weir_diag *dg)
+{
+	weir_sql_add_place(jb->sq, dg);
+	return weir_fail(dg);
+}
+
 int weir_job_plan(struct weir_job *jb, enum weir_describe form, char **text)
 {
 	struct weir_topology *tp = weir_sql_take_topology(jb->sq);
@@ -289,5 +295,5 @@ int weir_job_plan(struct weir_job *jb, enum weir_describe form, char **text)
 	struct weir_diag *dg = NULL;
 	enum weir_err err = weir_engine_explain(tp, jb->cf, (int)form, text, &dg);
 	weir_topology_destroy(tp);
-	return err == WEIR_OK ? -1 : weir_fail(dg);
+	return err == WEIR_OK ? -1 : weir_job_fail(jb, dg);
 }

@@ -87,6 +87,8 @@ int weir_job_configure(struct weir_job *jb);
 int weir_job_load(struct weir_job *jb);
 /* Compiles it to jb->sq and says the warnings. -1: go on; else the exit code. */
 int weir_job_compile(struct weir_job *jb);
+/* Like weir_fail, of an error that planning or starting found: with its place in the file, if that is known. */
+int weir_job_fail(const struct weir_job *jb, struct weir_diag *dg);
 /* Plans what was compiled and describes it; opens and writes nothing. -1: go on, *text goes back with weir_free. */
 int weir_job_plan(struct weir_job *jb, enum weir_describe form, char **text);
 /* A whole file, terminated; "-" is stdin. */

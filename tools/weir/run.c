@@ -247,7 +247,7 @@ static int run_engine(struct weir_job *jb, struct weir_topology *tp, bool progre
 	enum weir_err err = weir_engine_create(&en, tp, jb->cf, &dg);
 	jb->cf = NULL;
 	if (err != WEIR_OK)
-		return weir_fail(dg);
+		return weir_job_fail(jb, dg);
 	weir_engine_set_log(en, on_log, &jb->verbose);
 	weir_engine_set_output(en, on_output, NULL);
 	hand_signals_to(en);
@@ -261,7 +261,7 @@ static int run_engine(struct weir_job *jb, struct weir_topology *tp, bool progre
 	if (err == WEIR_OK || weir_diag_code(dg) == WEIR_E_STATE)
 		print_summary(en, workers, jb->verbose);
 	if (err != WEIR_OK)
-		code = weir_fail(dg);
+		code = weir_job_fail(jb, dg);
 	weir_engine_destroy(en);
 	return stops > 1 && err != WEIR_OK ? 128 + stop_signal : code;
 }
@@ -280,7 +280,7 @@ static int run_statements(struct weir_job *jb, bool progress)
 		enum weir_err err = weir_engine_explain(tp, jb->cf, WEIR_DESCRIBE_TEXT, &plan, &dg);
 		weir_topology_destroy(tp);
 		if (err != WEIR_OK)
-			return weir_fail(dg);
+			return weir_job_fail(jb, dg);
 		weir_data_puts(plan);
 		weir_free(plan);
 	} else if (*weir_sql_output(jb->sq) == 0) {
