@@ -364,13 +364,6 @@ static struct weir_topology *make_job(enum job_kind kind, bool direct, const cha
 	return tp;
 }
 
-static enum weir_err open_log(void *ctx, const char *home, const char *app, struct weir_log **out,
-			      struct weir_diag **dg)
-{
-	(void)ctx;
-	return weir_recorded_log_open(out, home, app, dg);
-}
-
 /* Nothing is dropped without a counter, and nothing counts twice. */
 static void check_counters(const struct weir_core *co, enum job_kind kind)
 {
@@ -415,7 +408,7 @@ static bool run(enum job_kind kind, bool direct, const char *in, const char *out
 	bool live;
 	for (uint32_t i = 0; i < co.plan->scan_count; i++)
 		check(weir_source_open(&co.streams[i], &co, i, &live, &dg), dg);
-	check(weir_core_build(&co, open_log, NULL, sim_now, &dg), dg);
+	check(weir_core_build(&co, sim_open_log, NULL, sim_now, &dg), dg);
 	bool done = co.consumed;
 	weir_reader_register();
 	for (uint64_t i = 0; i < steps && !done; i++) {

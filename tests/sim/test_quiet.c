@@ -14,23 +14,11 @@
 #include "hotpath/weir.h"
 #include "io/core.h"
 #include "io/recorded/recorded.h"
+#include "tests/support/sim.h"
 #include "tests/support/tmpdir.h"
 #include "tests/support/topic_digest.h"
 
 enum { KEYS = 5, WINDOW_MS = 600, FIRST_MS = 16 * WINDOW_MS };
-
-static int64_t clock_us;
-
-static int64_t test_now(void)
-{
-	return clock_us += 100;
-}
-
-#define check(call, dg)                                                                                                \
-	do {                                                                                                           \
-		if ((call) != WEIR_OK)                                                                                 \
-			fail_msg("%s", weir_diag_text(dg));                                                            \
-	} while (0)
 
 static void make_topic(const char *dir, int count)
 {
@@ -46,13 +34,6 @@ static void make_topic(const char *dir, int count)
 		check(weir_topic_writer_put(w, 0, &out, &dg), dg);
 	}
 	check(weir_topic_writer_close(w, &dg), dg);
-}
-
-static enum weir_err open_log(void *ctx, const char *home, const char *app, struct weir_log **out,
-			      struct weir_diag **dg)
-{
-	(void)ctx;
-	return weir_recorded_log_open(out, home, app, dg);
 }
 
 struct run {
@@ -96,11 +77,12 @@ static uint64_t rows_of(const char *root, const struct run *r, uint64_t *digest)
 	check(weir_conf_set(cf, "emit.coalesce", r->coalesce, &dg), dg);
 	check(weir_core_plan(&co, tp, cf, &dg), dg);
 	co.streams = weir_xcalloc(co.plan->scan_count + 1, sizeof *co.streams);
-	clock_us = 1000000;
+	sim_clock_us = 1000000;
+	sim_step_us = 100;
 	bool live;
 	check(weir_source_open(&co.streams[0], &co, 0, &live, &dg), dg);
 	co.live = r->live;
-	check(weir_core_build(&co, open_log, NULL, test_now, &dg), dg);
+	check(weir_core_build(&co, sim_open_log, NULL, sim_now, &dg), dg);
 	weir_reader_register();
 	while (!weir_feed_done(co.feed)) {
 		bool moved;

@@ -15,23 +15,11 @@
 #include "hotpath/weir.h"
 #include "io/core.h"
 #include "io/recorded/recorded.h"
+#include "tests/support/sim.h"
 #include "tests/support/tmpdir.h"
 #include "tests/support/topic_digest.h"
 
 enum { ROWS = 50 };
-
-static int64_t clock_us;
-
-static int64_t test_now(void)
-{
-	return clock_us += 500;
-}
-
-#define check(call, dg)                                                                                                \
-	do {                                                                                                           \
-		if ((call) != WEIR_OK)                                                                                 \
-			fail_msg("%s", weir_diag_text(dg));                                                            \
-	} while (0)
 
 /* A recorded topic that is far away: until from_us it brings nothing, and says that it has more, or that it has not. */
 struct far {
@@ -52,7 +40,7 @@ static uint32_t far_partitions(const struct weir_stream_log *sl)
 static enum weir_poll far_peek(struct weir_stream_log *sl, uint32_t p, int64_t *first_ts, struct weir_diag **dg)
 {
 	(void)sl;
-	return clock_us < far_one.from_us ? far_one.until : far_one.near->ops->peek(far_one.near, p, first_ts, dg);
+	return sim_clock_us < far_one.from_us ? far_one.until : far_one.near->ops->peek(far_one.near, p, first_ts, dg);
 }
 static enum weir_err far_take(struct weir_stream_log *sl, uint32_t p, struct weir_unit **out, struct weir_diag **dg)
 {
@@ -133,13 +121,6 @@ static void make_topic(const char *dir, const char *topic, int64_t from, int bat
 	check(weir_topic_writer_close(w, &dg), dg);
 }
 
-static enum weir_err open_log(void *ctx, const char *home, const char *app, struct weir_log **out,
-			      struct weir_diag **dg)
-{
-	(void)ctx;
-	return weir_recorded_log_open(out, home, app, dg);
-}
-
 /* The next rows_batch records of rows, a ms apart. */
 static uint32_t far_head(struct weir_stream_log *sl, uint32_t p, int64_t *last_ts)
 {
@@ -175,17 +156,18 @@ static uint64_t matches(const char *root, const char *name, int64_t rows_from, i
 	check(weir_conf_set(cf, "emit.interval.ms", point_ms, &dg), dg);
 	check(weir_core_plan(&co, tp, cf, &dg), dg);
 	co.streams = weir_xcalloc(co.plan->scan_count + 1, sizeof *co.streams);
-	clock_us = 1000000;
+	sim_clock_us = 1000000;
+	sim_step_us = 500;
 	for (uint32_t i = 0; i < co.plan->scan_count; i++) {
 		bool live;
 		check(weir_source_open(&co.streams[i], &co, i, &live, &dg), dg);
 		if (strcmp(co.plan->scans[i].name, "rows") != 0)
 			continue;
-		far_one = (struct far){{&far_ops}, co.streams[i], clock_us + late_ms * 1000, until, 0};
+		far_one = (struct far){{&far_ops}, co.streams[i], sim_clock_us + late_ms * 1000, until, 0};
 		co.streams[i] = &far_one.sl;
 	}
 	co.live = true;
-	check(weir_core_build(&co, open_log, NULL, test_now, &dg), dg);
+	check(weir_core_build(&co, sim_open_log, NULL, sim_now, &dg), dg);
 	weir_reader_register();
 	while (!weir_feed_done(co.feed)) {
 		bool moved;

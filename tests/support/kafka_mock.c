@@ -186,6 +186,15 @@ static void check_record(const struct weir_record *r)
 	(void)*(const volatile uint8_t *)(r->value + r->value_bytes + WEIR_PAYLOAD_PAD - 1);
 }
 
+uint32_t mock_owned(struct weir_kafka_input *in)
+{
+	struct weir_stream_log *sl = weir_kafka_input_stream(in, 0);
+	uint32_t bits = 0;
+	for (uint32_t p = 0; p < sl->ops->partitions(sl); p++)
+		bits |= weir_kafka_input_owned(in, 0, p) ? 1u << p : 0;
+	return bits;
+}
+
 uint32_t mock_read(struct weir_kafka_input *in, int64_t *next)
 {
 	struct weir_stream_log *sl = weir_kafka_input_stream(in, 0);

@@ -40,6 +40,8 @@ struct weir_kafka_input *mock_fence(const char *topic, const char *group);
 struct weir_kafka_input *mock_cooperative(const char *topic, const char *group);
 /* Serves until the group is in state, or asserts after a while. */
 void mock_reach(struct weir_kafka_input *in, enum weir_kafka_group_state state);
+/* Which partitions of its topic it owns, a bit each. */
+uint32_t mock_owned(struct weir_kafka_input *in);
 /* Serves and reads what is there; returns how many records, checks them and that each follows the one before. next: an
  * offset for each partition. */
 uint32_t mock_read(struct weir_kafka_input *in, int64_t *next);

@@ -1,9 +1,10 @@
-/* sim.h: what simulations of the whole engine share: random numbers by a seed, a clock that moves by being read, and
- * the check of calls that must work. Test programs only, one thread; after cmocka.h. */
+/* sim.h: what simulations of the whole engine share: random numbers by a seed, a clock that moves by being read, a
+ * recorded log, and the check of calls that must work. Test programs only, one thread; after cmocka.h. */
 #ifndef WEIR_TESTS_SUPPORT_SIM_H
 #define WEIR_TESTS_SUPPORT_SIM_H
 
 #include "hotpath/core/diag.h"
+#include "io/recorded/recorded.h"
 
 static inline uint64_t rng_next(uint64_t *s)
 {
@@ -15,10 +16,19 @@ static inline uint64_t rng_next(uint64_t *s)
 }
 
 static int64_t sim_clock_us;
+static int64_t sim_step_us = 7;
 
 static inline int64_t sim_now(void)
 {
-	return sim_clock_us += 7;
+	return sim_clock_us += sim_step_us;
+}
+
+/* A recorded log as the engine opens it. */
+static inline enum weir_err sim_open_log(void *ctx, const char *home, const char *app, struct weir_log **out,
+					 struct weir_diag **dg)
+{
+	(void)ctx;
+	return weir_recorded_log_open(out, home, app, dg);
 }
 
 #define check(call, dg)                                                                                                \

@@ -19,14 +19,6 @@ static struct weir_kafka_input *join(const char *group)
 	return in;
 }
 
-static uint32_t owned(const struct weir_kafka_input *in)
-{
-	uint32_t bits = 0;
-	for (uint32_t p = 0; p < PARTITIONS; p++)
-		bits |= weir_kafka_input_owned(in, 0, p) ? 1u << p : 0;
-	return bits;
-}
-
 static uint32_t count(uint32_t bits)
 {
 	return (uint32_t)__builtin_popcount(bits);
@@ -55,7 +47,7 @@ static void test_moved(void **state)
 	int64_t a_next[PARTITIONS] = {0}, b_next[PARTITIONS];
 	struct weir_kafka_input *a = join("moved");
 	mock_reach(a, WEIR_GROUP_ASSIGNED);
-	assert_int_equal(owned(a), 15);
+	assert_int_equal(mock_owned(a), 15);
 	begin_at(a, a_next);
 	read_some(a, a_next, 100);
 	struct weir_kafka_input *b = join("moved");
@@ -66,23 +58,23 @@ static void test_moved(void **state)
 		assert_int_equal(weir_kafka_input_serve(b, 10, &at_b, NULL), WEIR_OK);
 	}
 	assert_int_equal(at_a, WEIR_GROUP_REVOKED);
-	assert_int_equal(owned(a), 15); /* until the answer */
+	assert_int_equal(mock_owned(a), 15); /* until the answer */
 	assert_int_equal(weir_kafka_input_release(a, NULL), WEIR_OK);
 	assert_int_equal(weir_kafka_input_state(a), WEIR_GROUP_ASSIGNED);
-	uint32_t stayed = owned(a);
+	uint32_t stayed = mock_owned(a);
 	assert_int_equal(count(stayed), 2);
 	begin_at(a, a_next);
 	/* b heard of an assignment with nothing in it, or not yet; then of the rest. */
-	for (int turns = 0; count(owned(b)) < 2; turns++) {
+	for (int turns = 0; count(mock_owned(b)) < 2; turns++) {
 		assert_true(turns < 3000);
 		assert_int_equal(weir_kafka_input_serve(b, 20, &at_b, NULL), WEIR_OK);
-		if (at_b == WEIR_GROUP_ASSIGNED && owned(b) == 0)
+		if (at_b == WEIR_GROUP_ASSIGNED && mock_owned(b) == 0)
 			assert_int_equal(weir_kafka_input_begin(b, NULL), WEIR_OK);
 		else if (at_b == WEIR_GROUP_REVOKED)
 			assert_int_equal(weir_kafka_input_release(b, NULL), WEIR_OK);
 		(void)mock_read(a, a_next);
 	}
-	assert_int_equal(owned(b), 15 & ~stayed);
+	assert_int_equal(mock_owned(b), 15 & ~stayed);
 	memcpy(b_next, a_next, sizeof b_next);
 	begin_at(b, b_next);
 	for (uint32_t left = 0, p = 0; p < PARTITIONS; p++, left = 0) {
@@ -95,9 +87,9 @@ static void test_moved(void **state)
 	/* b leaves: its partitions come back to a. */
 	weir_kafka_input_close(b);
 	mock_reach(a, WEIR_GROUP_REVOKED);
-	assert_int_equal(owned(a), stayed);
+	assert_int_equal(mock_owned(a), stayed);
 	assert_int_equal(weir_kafka_input_release(a, NULL), WEIR_OK);
-	assert_int_equal(owned(a), 15);
+	assert_int_equal(mock_owned(a), 15);
 	weir_kafka_input_close(a);
 }
 
@@ -160,7 +152,7 @@ static void test_lost(void **state)
 		rd_kafka_mock_push_request_errors(mock_cluster(), MOCK_HEARTBEAT, 1, table[i]);
 		mock_reach(in, WEIR_GROUP_LOST);
 		assert_int_equal(weir_kafka_input_release(in, NULL), WEIR_OK);
-		assert_int_equal(owned(in), 0);
+		assert_int_equal(mock_owned(in), 0);
 		mock_reach(in, WEIR_GROUP_ASSIGNED);
 		begin_at(in, again);
 		read_some(in, again, PARTITIONS * RECORDS);
@@ -179,7 +171,7 @@ static void test_rejoin(void **state)
 	assert_int_equal(weir_kafka_input_rejoin(in, NULL), WEIR_OK);
 	assert_int_equal(weir_kafka_input_state(in), WEIR_GROUP_JOINING);
 	mock_reach(in, WEIR_GROUP_ASSIGNED);
-	assert_int_equal(owned(in), 15);
+	assert_int_equal(mock_owned(in), 15);
 	begin_at(in, again);
 	read_some(in, again, PARTITIONS * RECORDS);
 	weir_kafka_input_close(in);

@@ -19,14 +19,6 @@ static struct weir_kafka_input *join(const char *group)
 	return in;
 }
 
-static uint32_t owned(const struct weir_kafka_input *in)
-{
-	uint32_t bits = 0;
-	for (uint32_t p = 0; p < PARTITIONS; p++)
-		bits |= weir_kafka_input_owned(in, 0, p) ? 1u << p : 0;
-	return bits;
-}
-
 static void read_all(struct weir_kafka_input *in, int64_t *next)
 {
 	for (uint32_t left = PARTITIONS * RECORDS; left > 0;)
@@ -58,7 +50,7 @@ static void test_shared(void **state)
 	struct weir_stream_log *sl = weir_kafka_input_stream(a, 0);
 	assert_int_equal(sl->ops->peek(sl, 0, &ts, NULL), WEIR_POLL_BOUND); /* not owned */
 	mock_reach(a, WEIR_GROUP_ASSIGNED);
-	assert_int_equal(owned(a), 15);
+	assert_int_equal(mock_owned(a), 15);
 	assert_int_equal(sl->ops->peek(sl, 0, &ts, NULL), WEIR_POLL_LATER); /* not begun */
 	assert_int_equal(committed(a, offset, epoch, NULL), WEIR_OK);
 	assert_int_equal(offset[3], -1);
@@ -80,7 +72,7 @@ static void test_shared(void **state)
 		assert_int_equal(at, WEIR_GROUP_JOINING);
 		assert_int_equal(weir_kafka_input_serve(a, 10, &at, NULL), WEIR_OK);
 	}
-	assert_int_equal(owned(a), 15);
+	assert_int_equal(mock_owned(a), 15);
 	for (int i = 0; i < 50; i++) {
 		assert_int_equal(weir_kafka_input_serve(a, 5, &at, NULL), WEIR_OK);
 		assert_int_equal(at, WEIR_GROUP_REVOKED);
@@ -89,11 +81,12 @@ static void test_shared(void **state)
 	}
 	assert_int_equal(sl->ops->peek(sl, 0, &ts, NULL), WEIR_POLL_LATER); /* drains, reads no more */
 	assert_int_equal(weir_kafka_input_release(a, NULL), WEIR_OK);
-	assert_int_equal(owned(a), 0);
+	assert_int_equal(mock_owned(a), 0);
 	enum weir_kafka_group_state at_a = WEIR_GROUP_JOINING, at_b = WEIR_GROUP_JOINING;
 	/* On a slow machine one may be given all of them first, while the other is still on its way back. */
 	for (int i = 0;
-	     (at_a != WEIR_GROUP_ASSIGNED || at_b != WEIR_GROUP_ASSIGNED || (owned(a) & owned(b)) != 0) && i < 3000;
+	     (at_a != WEIR_GROUP_ASSIGNED || at_b != WEIR_GROUP_ASSIGNED || (mock_owned(a) & mock_owned(b)) != 0) &&
+	     i < 3000;
 	     i++) {
 		assert_int_equal(weir_kafka_input_serve(a, 10, &at_a, NULL), WEIR_OK);
 		assert_int_equal(weir_kafka_input_serve(b, 10, &at_b, NULL), WEIR_OK);
@@ -102,9 +95,9 @@ static void test_shared(void **state)
 		if (at_b == WEIR_GROUP_REVOKED)
 			assert_int_equal(weir_kafka_input_release(b, NULL), WEIR_OK);
 	}
-	assert_int_equal(owned(a) | owned(b), 15);
-	assert_int_equal(owned(a) & owned(b), 0);
-	assert_int_not_equal(owned(b), 0);
+	assert_int_equal(mock_owned(a) | mock_owned(b), 15);
+	assert_int_equal(mock_owned(a) & mock_owned(b), 0);
+	assert_int_not_equal(mock_owned(b), 0);
 
 	/* Both see the offsets of what they have, the epoch only where it is one. */
 	for (int who = 0; who < 2; who++) {
@@ -300,7 +293,7 @@ static void test_fence(void **state)
 	struct weir_kafka_input *in = mock_fence("shared", "fence");
 	assert_int_equal(weir_kafka_input_join(in, NULL), WEIR_OK);
 	mock_reach(in, WEIR_GROUP_ASSIGNED);
-	assert_int_equal(owned(in), 15);
+	assert_int_equal(mock_owned(in), 15);
 	assert_int_equal(weir_kafka_input_begin(in, NULL), WEIR_OK);
 	struct weir_stream_log *sl = weir_kafka_input_stream(in, 0);
 	for (int i = 0; i < 30; i++) {
@@ -326,14 +319,14 @@ static void test_fence(void **state)
 	const bool none[PARTITIONS] = {false}, two[PARTITIONS] = {true, false, true, false};
 	const bool *of = two;
 	assert_int_equal(weir_kafka_input_take(reader, &of, NULL), WEIR_OK);
-	assert_int_equal(owned(reader), 5);
+	assert_int_equal(mock_owned(reader), 5);
 	assert_int_equal(weir_kafka_input_begin(reader, NULL), WEIR_OK);
 	int64_t next[PARTITIONS] = {100, -1, 0, -1};
 	for (uint32_t left = 2 * RECORDS - 100; left > 0;) /* 0 goes on where the group's offset is */
 		left -= mock_read(reader, next);
 	of = none;
 	assert_int_equal(weir_kafka_input_take(reader, &of, NULL), WEIR_OK);
-	assert_int_equal(owned(reader), 0);
+	assert_int_equal(mock_owned(reader), 0);
 	assert_int_equal(weir_kafka_input_begin(reader, NULL), WEIR_OK);
 	weir_kafka_input_close(reader);
 }
