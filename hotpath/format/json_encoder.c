@@ -25,8 +25,12 @@ struct last_text {
 	char text[WEIR_NUMBER_TEXT_MAX];
 };
 
+/* How the usual values are written, which need no more room than any number. */
+enum usual { USUAL_NONE, USUAL_TEXT, USUAL_INTEGER };
+
 struct member {
 	const struct weir_type *type;
+	enum usual usual;
 	const uint8_t *literal; /* `,"name":`; the first one written in a row has its comma turned into a brace.
 				 * Readable up to the next multiple of LITERAL_STEP, as it is copied */
 	uint32_t literal_bytes;
@@ -140,37 +144,37 @@ static inline bool words_escape(uint64_t first, uint64_t last)
 #endif
 }
 
-/* A short s, at least 4 bytes, in quotes at `to`: it is looked at and copied as two words, which overlap. False: it is
- * longer, or a byte of it needs an escape; `to` holds nothing then. */
-static inline bool put_short(uint8_t *to, const uint8_t *s, size_t bytes)
+/* A short s, 4 to 16 bytes, in quotes at `to`: it is looked at and copied as two words, which overlap. Returns what
+ * follows; NULL: it is longer or shorter, or a byte of it needs an escape; `to` holds nothing then. */
+static inline uint8_t *put_short(uint8_t *to, const uint8_t *s, size_t bytes)
 {
 	uint64_t first, last;
-	if (bytes >= 8) {
-		if (bytes > SHORT_STRING_MAX)
-			return false;
+	if (WEIR_LIKELY(bytes - 8 <= SHORT_STRING_MAX - 8)) {
 		first = weir_load_le64(s);
 		last = weir_load_le64(s + bytes - 8);
 		if (WEIR_UNLIKELY(words_escape(first, last)))
-			return false;
+			return NULL;
 		weir_store_le64(to + 1, first);
 		weir_store_le64(to + 1 + bytes - 8, last);
-	} else {
+	} else if (WEIR_LIKELY(bytes - 4 < 4)) {
 		first = weir_load_le32(s);
 		last = weir_load_le32(s + bytes - 4);
-		if ((word_escapes(first | last << 32) & UINT64_C(0x8080808080808080)) != 0)
-			return false;
+		if (WEIR_UNLIKELY((word_escapes(first | last << 32) & UINT64_C(0x8080808080808080)) != 0))
+			return NULL;
 		weir_store_le32(to + 1, (uint32_t)first);
 		weir_store_le32(to + 1 + bytes - 4, (uint32_t)last);
+	} else {
+		return NULL;
 	}
 	to[0] = '"';
 	to[bytes + 1] = '"';
-	return true;
+	return to + bytes + 2;
 }
 
 /* s in quotes. Usually nothing needs an escape, and the whole is one copy. */
 static inline void put_string(struct weir_buf *out, const uint8_t *s, size_t bytes)
 {
-	if (bytes >= 4 && put_short(weir_buf_room(out, bytes + 2), s, bytes)) {
+	if (put_short(weir_buf_room(out, bytes + 2), s, bytes) != NULL) {
 		out->bytes += bytes + 2;
 		return;
 	}
@@ -265,59 +269,64 @@ void weir_json_put_value(const struct weir_type *t, const struct weir_col *c, ui
 	put_value(&plain, &m, c, c->is_const ? 0 : row, out);
 }
 
-/* The usual values, which need no more room than any number: returns what follows, NULL: it is another one. */
-static inline uint8_t *put_small(uint8_t *to, enum weir_kind kind, const struct weir_col *c, uint32_t row)
+/* v, most often of one digit. */
+static inline uint8_t *put_integer(uint8_t *to, int64_t v)
 {
-	const struct weir_str *s;
-	switch (kind) {
-	case WEIR_KIND_TINYINT:
-	case WEIR_KIND_SMALLINT:
-	case WEIR_KIND_INT:
-	case WEIR_KIND_BIGINT:
-		return to + weir_print_i64(c->i64[row], (char *)to);
-	case WEIR_KIND_CHAR:
-	case WEIR_KIND_VARCHAR:
-		s = &c->str[row];
-		return s->bytes >= 4 && put_short(to, s->data, s->bytes) ? to + s->bytes + 2 : NULL;
-	default:
-		return NULL;
+	if ((uint64_t)v < 10) {
+		*to = (uint8_t)('0' + v);
+		return to + 1;
 	}
+	return to + weir_print_i64(v, (char *)to);
+}
+
+/* May write past it, within the room. */
+static inline uint8_t *put_literal(uint8_t *to, const struct member *m)
+{
+	memcpy(to, m->literal, LITERAL_STEP);
+	for (uint32_t k = LITERAL_STEP; WEIR_UNLIKELY(k < m->literal_bytes); k += LITERAL_STEP)
+		memcpy(to + k, m->literal + k, LITERAL_STEP);
+	return to + m->literal_bytes;
+}
+
+/* Name and value, whatever it is, at `to`; returns what follows, with room for the rest of the row. */
+static WEIR_NOINLINE uint8_t *put_any(const struct json_encoder *e, struct member *m, const struct weir_col *c,
+				      uint32_t row, uint8_t *to, struct weir_buf *out)
+{
+	bool is_null = weir_col_is_null(c, row) || m->type->kind == WEIR_KIND_NULL;
+	if (is_null && e->ignore_null_fields)
+		return to;
+	to = put_literal(to, m);
+	if (is_null) {
+		memcpy(to, "null", 4);
+		return to + 4;
+	}
+	out->bytes = (size_t)(to - out->data);
+	put_value(e, m, c, c->is_const ? 0 : row, out);
+	return weir_buf_room(out, e->room);
 }
 
 static void json_encode(struct weir_encoder *base, const struct weir_col *cols, uint32_t row, struct weir_buf *out)
 {
-	struct json_encoder *e = (struct json_encoder *)base;
+	const struct json_encoder *e = (const struct json_encoder *)base;
 	size_t start = out->bytes;
 	uint8_t *to = weir_buf_room(out, e->room);
-	for (uint32_t i = 0; i < e->member_count; i++) {
-		struct member *m = &e->members[i];
-		const struct weir_col *c = &cols[i];
-		uint32_t at = c->is_const ? 0 : row;
-		bool is_null = weir_col_is_null(c, row) || m->type->kind == WEIR_KIND_NULL;
-		if (is_null && e->ignore_null_fields)
-			continue;
-		memcpy(to, m->literal, LITERAL_STEP); /* may write past it, within the room */
-		for (uint32_t k = LITERAL_STEP; WEIR_UNLIKELY(k < m->literal_bytes); k += LITERAL_STEP)
-			memcpy(to + k, m->literal + k, LITERAL_STEP);
-		to += m->literal_bytes;
-		if (WEIR_UNLIKELY(is_null)) {
-			memcpy(to, "null", 4);
-			to += 4;
-			continue;
+	const struct weir_col *c = cols;
+	for (struct member *m = e->members, *end = m + e->member_count; m != end; m++, c++) {
+		uint8_t *after = NULL;
+		if (WEIR_LIKELY(!c->is_const && !weir_col_is_null(c, row))) {
+			if (m->usual == USUAL_TEXT)
+				after = put_short(put_literal(to, m), c->str[row].data, c->str[row].bytes);
+			else if (m->usual == USUAL_INTEGER)
+				after = put_integer(put_literal(to, m), c->i64[row]);
 		}
-		uint8_t *after = put_small(to, m->type->kind, c, at);
-		if (after == NULL) {
-			out->bytes = (size_t)(to - out->data);
-			put_value(e, m, c, at, out);
-			after = weir_buf_room(out, e->room);
-		}
-		to = after;
+		to = WEIR_LIKELY(after != NULL) ? after : put_any(e, m, c, row, to, out);
 	}
+	uint8_t *first = out->data + start;
+	if (to == first)
+		to++;
+	*first = '{';
+	*to++ = '}';
 	out->bytes = (size_t)(to - out->data);
-	if (out->bytes == start)
-		weir_buf_put_byte(out, '{');
-	out->data[start] = '{';
-	weir_buf_put_byte(out, '}');
 }
 
 static void json_encoder_destroy(struct weir_encoder *base)
@@ -325,6 +334,22 @@ static void json_encoder_destroy(struct weir_encoder *base)
 	struct json_encoder *e = (struct json_encoder *)base;
 	weir_mem_fini(&e->mem);
 	free(e);
+}
+
+static enum usual usual_of(enum weir_kind kind)
+{
+	switch (kind) {
+	case WEIR_KIND_TINYINT:
+	case WEIR_KIND_SMALLINT:
+	case WEIR_KIND_INT:
+	case WEIR_KIND_BIGINT:
+		return USUAL_INTEGER;
+	case WEIR_KIND_CHAR:
+	case WEIR_KIND_VARCHAR:
+		return USUAL_TEXT;
+	default:
+		return USUAL_NONE;
+	}
 }
 
 enum weir_err weir_json_encoder_create(struct weir_encoder **out, const struct weir_format_options *options,
@@ -347,6 +372,7 @@ enum weir_err weir_json_encoder_create(struct weir_encoder **out, const struct w
 		put_string(&b, (const uint8_t *)fields[i].name, strlen(fields[i].name));
 		weir_buf_put_byte(&b, ':');
 		m->type = &fields[i].type;
+		m->usual = usual_of(m->type->kind);
 		m->literal = memcpy(weir_mem_take(&e->mem, weir_align_up(b.bytes, LITERAL_STEP)), b.data, b.bytes);
 		m->literal_bytes = (uint32_t)b.bytes;
 		e->room += weir_align_up(b.bytes, LITERAL_STEP) + WEIR_NUMBER_TEXT_MAX;

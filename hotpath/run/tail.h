@@ -17,7 +17,7 @@ struct weir_tail_done {
 	uint32_t results;
 	uint32_t filtered;
 	const struct weir_row_errors *errors; /* valid until the next run */
-	const struct weir_sel *passed;        /* weir_tail_spread: rows that became results; likewise */
+	const struct weir_sel *passed; /* weir_tail_spread: rows that became results, as they were written; likewise */
 };
 
 /* Rows of a stream: filters, projects and encodes the rows in sel (left as it was). time: result timestamps by row;
@@ -25,8 +25,8 @@ struct weir_tail_done {
 struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_col *const *in,
 				       const struct weir_sel *sel, const int64_t *time, uint32_t slot,
 				       struct weir_scratch *scratch, struct weir_buf *out);
-/* The same of rows of several slots: slot by row. at[i]: where in out the result of the row done.passed->row[i] lies;
- * into a blackhole nothing is written. */
+/* The same of rows of several slots: slot by row. Results of one slot lie behind each other, in the order of its rows;
+ * at[i]: where in out the result of the row done.passed->row[i] lies. Into a blackhole nothing is written. */
 struct weir_tail_done weir_tail_spread(struct weir_tail *tl, const struct weir_col *const *in,
 				       const struct weir_sel *sel, const int64_t *time, const uint16_t *slot,
 				       struct weir_scratch *scratch, struct weir_buf *out, uint64_t *at);

@@ -244,6 +244,32 @@ static void test_escapes_at_every_place(void **state)
 	rows_fini(r);
 }
 
+/* Integers of one digit go a way of their own. */
+static void test_integers(void **state)
+{
+	(void)state;
+	static const struct {
+		int64_t v;
+		const char *text;
+	} values[] = {{0, "{\"n\":0,\"m\":0}"},
+		      {9, "{\"n\":9,\"m\":9}"},
+		      {10, "{\"n\":10,\"m\":10}"},
+		      {-1, "{\"n\":-1,\"m\":-1}"},
+		      {-9, "{\"n\":-9,\"m\":-9}"},
+		      {INT64_MIN, "{\"n\":-9223372036854775808,\"m\":-9223372036854775808}"},
+		      {INT64_MAX, "{\"n\":9223372036854775807,\"m\":9223372036854775807}"}};
+	struct rows *r = calloc(1, sizeof *r);
+	rows_add(r, "n", TYPE_BIGINT);
+	rows_add(r, "m", TYPE_BIGINT);
+	struct weir_encoder *e = encoder(r, (struct weir_format_options){0});
+	for (size_t i = 0; i < WEIR_COUNT_OF(values); i++) {
+		r->cols[0].i64[0] = r->cols[1].i64[0] = values[i].v;
+		assert_string_equal(encode(r, e), values[i].text);
+	}
+	e->destroy(e);
+	rows_fini(r);
+}
+
 static void test_comma_locale(void **state)
 {
 	(void)state;
@@ -269,6 +295,7 @@ int main(void)
 		cmocka_unit_test(test_names_are_escaped),
 		cmocka_unit_test(test_long_names_and_values),
 		cmocka_unit_test(test_escapes_at_every_place),
+		cmocka_unit_test(test_integers),
 		cmocka_unit_test(test_comma_locale),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
