@@ -471,7 +471,8 @@ enum weir_err weir_core_workers(const struct weir_core *co, struct weir_worker *
 			.input_capacity = core_inputs(co),
 			.fragments = CORE_FRAGMENTS,
 			.bundles = CORE_BUNDLES,
-			.bundle_bytes_max = (size_t)(co->settings.memory_max / 4 / (CORE_BUNDLES * co->worker_count))};
+			.bundle_bytes_max = (size_t)(co->settings.memory_max / 4 / (CORE_BUNDLES * co->worker_count)),
+			.copies_max = (uint64_t)co->settings.memory_max / 4 / co->worker_count};
 		err = weir_worker_create(&workers[w], &wc, dg);
 		if (err == WEIR_OK)
 			err = weir_park_init(&workers[w]->park, co->threads);

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "hotpath/core/hash.h"
+#include "hotpath/state/near.h"
 
 struct row {
 	uint64_t hash;
@@ -67,6 +68,9 @@ struct beside_table {
 	const struct weir_page *page;
 };
 
+/* Rows are found STEP by STEP. COPY_BYTES_MAX: making a larger copy of the tables would be felt. */
+enum { STEP = 32, COPY_BYTES_MAX = 64 << 20 };
+
 struct weir_beside {
 	uint32_t stream, table; /* their sides */
 	uint32_t cells_end;     /* from a row's first byte */
@@ -81,6 +85,8 @@ struct weir_beside {
 	bool may_pass;               /* rows of the stream need not be held once the table is at its bound */
 	bool passes;                 /* they are not, up to the next order point */
 	struct beside_table *tables; /* by slot: the table's index and pages, while they pass */
+	struct weir_near near;       /* a copy of the tables, once passed_all rows have made it worth while */
+	uint64_t passed_all;         /* since rows pass */
 	const struct weir_col **in;  /* likewise: columns of the join's rows */
 	bool pins; /* the table changes in this order point: rows to be written are kept up with (weir_join_unpin) */
 	/* rows of jn->out: of the stream, whose table rows stand in jn->packed */
@@ -145,6 +151,7 @@ void weir_beside_destroy(struct weir_join *jn)
 		free(be->slots[s].refs);
 		free(be->slots[s].pieces);
 	}
+	weir_near_drop(&be->near);
 	free(be->slots);
 	free(be->lane_rows);
 	free(be->lane_at);
@@ -188,15 +195,37 @@ static bool is_at_bound(const struct weir_join *jn)
 	return at_bound;
 }
 
+/* A copy of tables that do not change any more is made once as many rows have passed as they have: it then pays, and a
+ * short stream costs nothing. Where state is large there is none. */
+static void copy_tables(struct weir_join *jn)
+{
+	struct weir_beside *be = jn->beside;
+	uint64_t rows = 0, bytes = weir_arena_bytes(jn->w->arena);
+	if (!be->passes || jn->def->ttl_ms != 0 || bytes > jn->w->cf.copies_max) {
+		weir_near_drop(&be->near);
+		return;
+	}
+	if (be->near.groups != 0)
+		return;
+	for (uint32_t s = 0; s < jn->ps->slot_count; s++)
+		rows += jn->w->slots[jn->stage][s] ? be->tables[s].ix.used : 0;
+	size_t copy = weir_near_bytes(rows);
+	if (rows != 0 && be->passed_all >= rows && copy <= COPY_BYTES_MAX && bytes + copy <= jn->w->cf.copies_max)
+		weir_near_make(&be->near, jn->w->arena, jn->w->slots[jn->stage], jn->ps->slot_count, be->table);
+}
+
 void weir_beside_open(struct weir_join *jn)
 {
 	struct weir_beside *be = jn->beside;
 	be->passes = be->may_pass && is_at_bound(jn);
+	if (!be->passes)
+		be->passed_all = 0;
 	for (uint32_t s = 0; s < jn->ps->slot_count && be->passes; s++) {
 		const struct weir_slot *sl = jn->w->slots[jn->stage][s];
 		if (sl)
 			be->tables[s] = (struct beside_table){*weir_join_table_index(sl, be->table), sl->pages.page};
 	}
+	copy_tables(jn);
 }
 
 /* ---- holding ---- */
@@ -818,55 +847,168 @@ static bool is_null_key(const struct weir_join *jn, const struct weir_fragment_b
 	return false;
 }
 
-/* Rows of the table beside rows[0..count) into row, NULL where there is none: what a row leads to is asked for step by
- * step, STEP rows ahead of each other. null_keys: some key may be NULL, and equals nothing then. Cost: about 80
- * instructions a row. */
-static void find_all(const struct weir_join *jn, const struct weir_fragment_branch *fb, const uint16_t *rows,
-		     uint32_t count, bool null_keys, struct weir_packed *row)
+/* Packed row `from`, whole and with neither NULLs nor long strings, into row `to` of cols[0..count), count <= 8;
+ * strings are left where they are. False: it is not so. */
+static inline bool unpack_one(const struct weir_packed *from, struct weir_col *cols, uint32_t count, uint32_t to)
 {
-	enum { STEP = 32, STEPS = 4 };
-	const struct beside_table *tables = jn->beside->tables;
-	const struct weir_keyed *keyed = &fb->keyed;
-	uint32_t text_at = jn->def->head_bytes, key_at = weir_def_key_at(jn->def);
-	struct weir_entry *found[WEIR_BATCH_ROWS];
-	for (uint32_t from = 0; from < count + (STEPS - 1) * STEP; from += STEP) {
-		uint32_t end = from + STEP < count ? from + STEP : count;
-		for (uint32_t i = from; i < end; i++)
-			weir_index_prefetch(&tables[keyed->slot[rows[i]]].ix, keyed->hash[rows[i]], false);
-		end = from < count ? from : count;
-		for (uint32_t i = from >= STEP ? from - STEP : end; i < end; i++) {
-			found[i] = weir_index_guess(&tables[keyed->slot[rows[i]]].ix, keyed->hash[rows[i]]);
-			__builtin_prefetch(found[i], 0, 3);
-			__builtin_prefetch((const uint8_t *)found[i] + key_at + 8, 0, 3);
+	const uint8_t *p = from->data, *end = p + from->bytes;
+	if (WEIR_UNLIKELY(from->bytes == 0 || *p++ != 0))
+		return false;
+	for (uint32_t k = 0; k < count; k++) {
+		struct weir_col *c = &cols[k];
+		if (c->phys == WEIR_PHYS_STR) {
+			uint32_t n = WEIR_LIKELY(p < end) ? *p++ : WEIR_ROW_LENGTH_LONG;
+			if (WEIR_UNLIKELY(n == WEIR_ROW_LENGTH_LONG || (size_t)(end - p) < n))
+				return false;
+			c->str[to] = (struct weir_str){p, n, 0};
+			p += n;
+			continue;
 		}
-		end = from >= STEP ? (from - STEP < count ? from - STEP : count) : 0;
-		for (uint32_t i = from >= 2 * STEP ? from - 2 * STEP : end; i < end; i++) {
-			uint32_t r = rows[i], key_bytes = keyed->key_bytes[r];
-			struct weir_entry *e = found[i];
-			if (e == NULL)
-				continue;
-			if (WEIR_UNLIKELY(e->hash != weir_hash_index(keyed->hash[r]) || e->key_bytes != key_bytes ||
-					  !weir_key_equal((const uint8_t *)e + key_at, keyed->key[r], key_bytes)))
-				e = found[i] = find_slowly(jn, keyed, r);
-			if (WEIR_UNLIKELY(null_keys && is_null_key(jn, fb, r)))
-				e = found[i] = NULL;
+		uint32_t bytes = (uint32_t)weir_phys_bytes(c->phys);
+		if (WEIR_UNLIKELY((size_t)(end - p) < bytes))
+			return false;
+		memcpy((uint8_t *)c->data + (size_t)to * bytes, p, bytes);
+		p += bytes;
+	}
+	return true;
+}
+
+/* The rows of a batch for which rows of the table are looked up, and what each step finds. */
+struct finding {
+	const struct weir_fragment_branch *fb;
+	const uint16_t *rows;
+	struct weir_col *cols; /* what is found is written there, by row */
+	uint32_t count, col_count;
+	bool null_keys; /* some key may be NULL, and equals nothing then */
+	union {
+		struct weir_entry *entry[WEIR_BATCH_ROWS];
+		const struct weir_near_line *line[WEIR_BATCH_ROWS];
+	};
+	struct weir_packed row[WEIR_BATCH_ROWS]; /* without data: there is none */
+};
+
+/* The entry that row `at` leads to, unless it is another key's. */
+static inline struct weir_entry *check_found(const struct weir_join *jn, struct finding *fi, uint32_t at,
+					     uint32_t key_at)
+{
+	const struct weir_keyed *keyed = &fi->fb->keyed;
+	struct weir_entry *e = fi->entry[at];
+	uint32_t r = fi->rows[at], key_bytes = keyed->key_bytes[r];
+	if (e != NULL && WEIR_UNLIKELY(e->hash != weir_hash_index(keyed->hash[r]) || e->key_bytes != key_bytes ||
+				       !weir_key_equal((const uint8_t *)e + key_at, keyed->key[r], key_bytes)))
+		e = find_slowly(jn, keyed, r);
+	if (WEIR_UNLIKELY(fi->null_keys && is_null_key(jn, fi->fb, r)))
+		e = NULL;
+	return fi->entry[at] = e;
+}
+
+/* Where the stages of a step stand: those of stage k are [at[k + 1], at[k]). */
+static inline void stages_at(uint32_t *at, uint32_t stages, uint32_t from, uint32_t count)
+{
+	for (uint32_t k = 0; k <= stages; k++) {
+		uint32_t i = from + STEP >= k * STEP ? from + STEP - k * STEP : 0;
+		at[k] = i < count ? i : count;
+	}
+}
+
+static void unpack_found(struct finding *fi, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++) {
+		const struct weir_packed *row = &fi->row[i];
+		if (row->data == NULL)
+			weir_row_set_null(fi->cols, fi->col_count, fi->rows[i]);
+		else if (WEIR_UNLIKELY(fi->col_count > 8 || !unpack_one(row, fi->cols, fi->col_count, fi->rows[i])))
+			(void)weir_row_unpack(row->data, row->bytes, fi->cols, fi->col_count, fi->rows[i], NULL);
+	}
+}
+
+/* Finds all: what a row leads to is asked for in stages, STEP rows ahead of each other, and read while it is in the
+ * nearest cache. Cost: about 100 instructions a row, and four lines of memory. */
+static void find_all(const struct weir_join *jn, struct finding *fi)
+{
+	enum { STAGES = 5 };
+	const struct beside_table *tables = jn->beside->tables;
+	const struct weir_keyed *keyed = &fi->fb->keyed;
+	const uint16_t *rows = fi->rows;
+	uint32_t text_at = jn->def->head_bytes, key_at = weir_def_key_at(jn->def), at[STAGES + 1];
+	for (uint32_t from = 0; from < fi->count + (STAGES - 1) * STEP; from += STEP) {
+		stages_at(at, STAGES, from, fi->count);
+		for (uint32_t i = at[1]; i < at[0]; i++)
+			weir_index_prefetch(&tables[keyed->slot[rows[i]]].ix, keyed->hash[rows[i]], false);
+		for (uint32_t i = at[2]; i < at[1]; i++) {
+			fi->entry[i] = weir_index_guess(&tables[keyed->slot[rows[i]]].ix, keyed->hash[rows[i]]);
+			__builtin_prefetch(fi->entry[i], 0, 3);
+			__builtin_prefetch((const uint8_t *)fi->entry[i] + key_at + 8, 0, 3);
+		}
+		for (uint32_t i = at[3]; i < at[2]; i++) {
+			const struct weir_entry *e = check_found(jn, fi, i, key_at);
 			if (e == NULL)
 				continue;
 			const struct weir_text *text = (const struct weir_text *)((uintptr_t)e + text_at);
-			__builtin_prefetch(&tables[keyed->slot[r]].page[text->ref >> WEIR_REF_SHIFT], 0, 3);
+			__builtin_prefetch(&tables[keyed->slot[rows[i]]].page[text->ref >> WEIR_REF_SHIFT], 0, 3);
 		}
-		end = from >= 2 * STEP ? (from - 2 * STEP < count ? from - 2 * STEP : count) : 0;
-		for (uint32_t i = from >= 3 * STEP ? from - 3 * STEP : end; i < end; i++) {
-			row[i] = (struct weir_packed){0};
-			if (found[i] == NULL)
+		for (uint32_t i = at[4]; i < at[3]; i++) {
+			fi->row[i] = (struct weir_packed){0};
+			if (fi->entry[i] == NULL)
 				continue;
-			struct weir_text text = *(const struct weir_text *)((uintptr_t)found[i] + text_at);
+			struct weir_text text = *(const struct weir_text *)((uintptr_t)fi->entry[i] + text_at);
 			const uint8_t *blob = tables[keyed->slot[rows[i]]].page[text.ref >> WEIR_REF_SHIFT].base +
 					      (text.ref & ((1u << WEIR_REF_SHIFT) - 1)) * 8;
-			row[i] = (struct weir_packed){blob + sizeof(struct weir_entry), text.bytes};
-			__builtin_prefetch(row[i].data, 0, 3);
-			__builtin_prefetch(row[i].data + row[i].bytes - 1, 0, 3);
+			fi->row[i] = (struct weir_packed){blob + sizeof(struct weir_entry), text.bytes};
+			__builtin_prefetch(fi->row[i].data, 0, 3);
+			__builtin_prefetch(fi->row[i].data + fi->row[i].bytes - 1, 0, 3);
 		}
+		unpack_found(fi, at[5], at[4]);
+	}
+}
+
+/* The row that the copy has for row `at`: its guess, or what the whole search says. */
+static inline struct weir_packed row_nearby(const struct weir_join *jn, const struct finding *fi, uint32_t at)
+{
+	const struct weir_keyed *keyed = &fi->fb->keyed;
+	const struct weir_near_line *ln = fi->line[at];
+	uint32_t r = fi->rows[at], slot = keyed->slot[r], key_bytes = keyed->key_bytes[r];
+	if (WEIR_UNLIKELY(fi->null_keys && is_null_key(jn, fi->fb, r)))
+		return (struct weir_packed){0};
+	if (WEIR_UNLIKELY(key_bytes > WEIR_NEAR_KEY_MAX)) {
+		const struct weir_slot *sl = jn->w->slots[jn->stage][slot];
+		const struct weir_entry *e = find_slowly(jn, keyed, r);
+		const struct weir_text *text = e != NULL ? weir_table_text(jn->def, e) : NULL;
+		return text != NULL ? (struct weir_packed){weir_text_data(&sl->pages, text), text->bytes}
+				    : (struct weir_packed){0};
+	}
+	if (ln != NULL && WEIR_UNLIKELY(!weir_near_is(ln, slot, keyed->key[r], key_bytes)))
+		ln = weir_near_find(&jn->beside->near, keyed->hash[r], slot, keyed->key[r], key_bytes);
+	return ln != NULL ? weir_near_row(ln) : (struct weir_packed){0};
+}
+
+/* The same in a copy of the tables. Cost: about 70 instructions a row, and a line of memory. */
+static void find_nearby(const struct weir_join *jn, struct finding *fi)
+{
+	enum { STAGES = 4 };
+	const struct weir_near *nr = &jn->beside->near;
+	const struct weir_keyed *keyed = &fi->fb->keyed;
+	uint32_t at[STAGES + 1];
+	for (uint32_t from = 0; from < fi->count + (STAGES - 1) * STEP; from += STEP) {
+		stages_at(at, STAGES, from, fi->count);
+		for (uint32_t i = at[1]; i < at[0]; i++) {
+			uint32_t r = fi->rows[i], home = weir_near_home(nr, keyed->hash[r], keyed->slot[r]);
+			__builtin_prefetch(&nr->tag[home * WEIR_NEAR_GROUP], 0, 3);
+		}
+		for (uint32_t i = at[2]; i < at[1]; i++) {
+			uint32_t r = fi->rows[i];
+			bool absent;
+			fi->line[i] = weir_near_guess(nr, keyed->hash[r], keyed->slot[r], &absent);
+			if (WEIR_UNLIKELY(fi->line[i] == NULL && !absent))
+				fi->line[i] = weir_near_find(nr, keyed->hash[r], keyed->slot[r], keyed->key[r],
+							     keyed->key_bytes[r]);
+			__builtin_prefetch(fi->line[i], 0, 3);
+		}
+		for (uint32_t i = at[3]; i < at[2]; i++) {
+			fi->row[i] = row_nearby(jn, fi, i);
+			__builtin_prefetch(fi->row[i].data, 0, 3); /* a longer row lies elsewhere */
+		}
+		unpack_found(fi, at[4], at[3]);
 	}
 }
 
@@ -926,30 +1068,35 @@ static void pass_rows(struct weir_join *jn, struct weir_bundle *b, const struct 
 	struct weir_beside *be = jn->beside;
 	const struct weir_state_def *def = jn->def;
 	uint32_t stream_at = weir_beside_column(jn, be->stream), table_at = weir_beside_column(jn, be->table);
-	struct weir_packed *row = jn->packed[be->table];
-	struct weir_sel sel = {0};
-	bool outer = def->sides[be->stream].outer, null_keys = false;
+	struct finding fi = {.fb = fb,
+			     .rows = rows,
+			     .cols = jn->own.cols + table_at,
+			     .count = count,
+			     .col_count = def->sides[be->table].col_count};
+	struct weir_sel sel;
+	sel.count = 0;
+	bool outer = def->sides[be->stream].outer;
 	for (uint32_t k = 0; k < jn->ps->key_count; k++) {
-		null_keys |= fb->out[k]->has_null;
+		fi.null_keys |= fb->out[k]->has_null;
 		be->in[k] = fb->out[k];
 	}
 	for (uint32_t c = 0; c < def->sides[be->stream].col_count; c++)
 		be->in[stream_at + c] = fb->keyed.cols[c];
 	for (uint32_t c = 0; c < def->sides[be->table].col_count; c++)
 		be->in[table_at + c] = &jn->own.cols[table_at + c];
-	find_all(jn, fb, rows, count, null_keys, row);
+	weir_rows_reset(&jn->own);
+	if (be->near.groups != 0)
+		find_nearby(jn, &fi);
+	else
+		find_all(jn, &fi);
+	be->passed_all += count;
 	for (uint32_t i = 0; i < count; i++) {
 		be->slots[fb->keyed.slot[rows[i]]].passed++;
-		row[sel.count] = row[i];
 		sel.row[sel.count] = rows[i];
-		sel.count += row[i].data != NULL || outer;
+		sel.count += fi.row[i].data != NULL || outer;
 	}
 	jn->w->st->now->applied += sel.count;
 	jn->w->st->now->filtered += count - sel.count;
-	weir_rows_reset(&jn->own);
-	if (!unpack_plain(row, sel.row, sel.count, jn->own.cols + table_at, def->sides[be->table].col_count))
-		weir_row_unpack_many(row, sel.row, sel.count, jn->own.cols + table_at, def->sides[be->table].col_count,
-				     NULL);
 	if (jn->residual)
 		unmatch_failed(jn, &sel, jn->own.cols + table_at);
 	put_results(jn, b, fb, &sel, key, lane);

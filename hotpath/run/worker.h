@@ -34,6 +34,7 @@ struct weir_worker_conf {
 	uint32_t fragments;      /* per scan or stage: 2..64 */
 	size_t bundle_bytes_max; /* a bundle's buffer that grew beyond is given back after use */
 	uint32_t bundles;        /* 2..64 */
+	uint64_t copies_max; /* state is copied for faster look-ups only as long as it takes less, copies included */
 };
 
 struct weir_worker {
