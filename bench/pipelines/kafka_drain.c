@@ -12,21 +12,14 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "bench/pipelines/child.h"
 #include "io/conf.h"
 #include "io/kafka/input.h"
 
 enum { BATCH = 1024, PARTS = 1024, HOLD = 16 };
 
-struct outcome {
-	double records, bytes, seconds, cpu_seconds;
-	long peak_kb;
-	bool failed;
-};
 struct job {
 	const char *brokers, *topic;
 	char **properties;
@@ -125,8 +118,9 @@ static void drain_bare(rd_kafka_t *rk, int parts, double work_s, struct outcome 
 	rd_kafka_queue_destroy(queue);
 }
 
-static bool run_bare(const struct job *job, struct outcome *out)
+static bool run_bare(void *ctx, struct outcome *out)
 {
+	const struct job *job = ctx;
 	char why[256], name[128];
 	const char *value;
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
@@ -200,8 +194,9 @@ static enum weir_err drain_input(struct weir_kafka_input *in, double work_s, str
 	return err;
 }
 
-static bool run_input(const struct job *job, struct outcome *out)
+static bool run_input(void *ctx, struct outcome *out)
 {
+	const struct job *job = ctx;
 	char name[128];
 	const char *value;
 	struct weir_diag *dg = NULL;
@@ -233,33 +228,6 @@ static bool run_input(const struct job *job, struct outcome *out)
 	weir_kafka_input_close(in);
 	weir_conf_destroy(cf);
 	return err == WEIR_OK;
-}
-
-/* ---- a process each ---- */
-
-static struct outcome run(const struct job *job, bool (*fn)(const struct job *job, struct outcome *out))
-{
-	struct outcome out = {.failed = true};
-	int fd[2], status;
-	struct rusage ru;
-	if (pipe(fd) != 0)
-		return out;
-	pid_t pid = fork();
-	if (pid == 0) {
-		struct outcome mine = {0};
-		mine.failed = !fn(job, &mine);
-		_exit(write(fd[1], &mine, sizeof mine) != sizeof mine);
-	}
-	close(fd[1]);
-	if (pid < 0 || read(fd[0], &out, sizeof out) != sizeof out)
-		out.failed = true;
-	close(fd[0]);
-	if (pid > 0 && wait4(pid, &status, 0, &ru) == pid) {
-		out.cpu_seconds = (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
-				  (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1e-6;
-		out.peak_kb = ru.ru_maxrss;
-	}
-	return out;
 }
 
 static void print(const char *who, const struct outcome *o)
@@ -297,7 +265,7 @@ int main(int argc, char **argv)
 	}
 	struct outcome bare = {0}, input = {0};
 	for (int r = 0; r < rounds; r++) {
-		struct outcome b = run(&job, run_bare), i = run(&job, run_input);
+		struct outcome b = child_run(&job, run_bare), i = child_run(&job, run_input);
 		if (b.failed || i.failed || b.records != i.records) {
 			fprintf(stderr, "kafka_drain: %s\n",
 				b.failed || i.failed ? "a run failed" : "different counts");

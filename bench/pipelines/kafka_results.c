@@ -13,21 +13,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "bench/pipelines/child.h"
 #include "io/conf.h"
 #include "io/kafka/log.h"
 
 enum { PARTS = 4, POLL_EVERY = 1000, EPOCH_RECORDS = 100000, KEY_BYTES = 12, VALUE_BYTES_MAX = 65536 };
 enum { LIKE_RECORDS = 1024, LIKE_PARTS = 64, LIKE_BYTES = 64 << 20 };
 
-struct outcome {
-	double seconds, cpu_seconds;
-	bool failed;
-};
 /* Records of another topic. A process of its own reads them, which is not measured. */
 struct like {
 	uint32_t parts;
@@ -115,8 +109,9 @@ static void like_add(struct like *lk, const rd_kafka_message_t *m)
 	lk->used += (uint32_t)(m->key_len + m->len);
 }
 
-static bool read_like(struct job *job, struct outcome *out)
+static bool read_like(void *ctx, struct outcome *out)
 {
+	struct job *job = ctx;
 	char why[256];
 	struct like *lk = job->like;
 	(void)out;
@@ -197,8 +192,9 @@ static bool put_bare(rd_kafka_t *rk, rd_kafka_topic_t *rkt, struct job *job, lon
 	}
 }
 
-static bool run_bare(struct job *job, struct outcome *out)
+static bool run_bare(void *ctx, struct outcome *out)
 {
+	struct job *job = ctx;
 	char why[256];
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	bool ok = set(conf, "bootstrap.servers", job->brokers) && set(conf, "enable.idempotence", "true") &&
@@ -248,8 +244,9 @@ static enum weir_err fill_log(struct weir_log *log, struct job *job, uint32_t ou
 	return err;
 }
 
-static bool run_log(struct job *job, struct outcome *out)
+static bool run_log(void *ctx, struct outcome *out)
 {
+	struct job *job = ctx;
 	struct weir_diag *dg = NULL;
 	struct weir_conf *cf = weir_conf_create();
 	struct weir_kafka_log_spec spec = {
@@ -283,38 +280,14 @@ static bool run_log(struct job *job, struct outcome *out)
 }
 
 /* Makes the topics, so that the first process measured does not. */
-static bool prepare(struct job *job, struct outcome *out)
+static bool prepare(void *ctx, struct outcome *out)
 {
+	struct job *job = ctx;
 	long records = job->records;
 	job->records = 1;
 	bool ok = run_log(job, out);
 	job->records = records;
 	return ok;
-}
-
-/* ---- a process each ---- */
-
-static struct outcome run(struct job *job, bool (*fn)(struct job *job, struct outcome *out))
-{
-	struct outcome out = {.failed = true};
-	int fd[2], status;
-	struct rusage ru;
-	if (pipe(fd) != 0)
-		return out;
-	pid_t pid = fork();
-	if (pid == 0) {
-		struct outcome mine = {0};
-		mine.failed = !fn(job, &mine);
-		_exit(write(fd[1], &mine, sizeof mine) != sizeof mine);
-	}
-	close(fd[1]);
-	if (pid < 0 || read(fd[0], &out, sizeof out) != sizeof out)
-		out.failed = true;
-	close(fd[0]);
-	if (pid > 0 && wait4(pid, &status, 0, &ru) == pid)
-		out.cpu_seconds = (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
-				  (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1e-6;
-	return out;
 }
 
 int main(int argc, char **argv)
@@ -334,7 +307,7 @@ int main(int argc, char **argv)
 	fill(&job);
 	static const struct {
 		const char *name;
-		bool (*fn)(struct job *job, struct outcome *out);
+		bool (*fn)(void *job, struct outcome *out);
 		enum weir_guarantee guarantee;
 	} ways[] = {{"bare", run_bare, WEIR_AT_LEAST_ONCE},
 		    {"at_least_once", run_log, WEIR_AT_LEAST_ONCE},
@@ -346,17 +319,17 @@ int main(int argc, char **argv)
 		job.like_topic = argv[6];
 		job.like = mmap(NULL, sizeof *job.like, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		count = 1;
-		if (job.like == MAP_FAILED || run(&job, read_like).failed) {
+		if (job.like == MAP_FAILED || child_run(&job, read_like).failed) {
 			fprintf(stderr, "kafka_results: topic %s cannot be read\n", job.like_topic);
 			return 1;
 		}
-	} else if (run(&job, prepare).failed) {
+	} else if (child_run(&job, prepare).failed) {
 		return 1;
 	}
 	for (int r = 0; r < rounds; r++)
 		for (int w = 0; w < count; w++) {
 			job.guarantee = ways[w].guarantee;
-			struct outcome o = run(&job, ways[w].fn);
+			struct outcome o = child_run(&job, ways[w].fn);
 			if (o.failed) {
 				fprintf(stderr, "kafka_results: %s failed\n", ways[w].name);
 				return 1;
