@@ -892,8 +892,9 @@ static bool point_due(struct weir_feed *fd)
 	if (fd->point_records >= fd->cf.point_records || fd->point_bytes >= fd->cf.point_bytes)
 		return true;
 	/* Where inputs have to come even first there is room for that. */
-	bool soon = fd->turns && (fd->point_records >= fd->cf.point_records / 4 * 3 ||
-				  fd->point_bytes >= fd->cf.point_bytes / 4 * 3);
+	bool soon = fd->turns && fd->point_records > 0 &&
+		    (fd->point_records >= fd->cf.point_records - fd->cf.point_records / 4 ||
+		     fd->point_bytes >= fd->cf.point_bytes - fd->cf.point_bytes / 4);
 	bool due = soon || ((fd->point_records > 0 || fd->commit_records > 0 || fd->told) && emit_due(fd));
 	return fd->cf.live && due && !must_even(fd);
 }

@@ -99,6 +99,7 @@ static const struct weir_stream_ops far_ops = {.partitions = far_partitions,
 static int rows_batch = ROWS;
 static int fillers; /* rows of a key of no click behind each row, as many ms between clicks */
 static const char *point_ms = "100";
+static const char *point_records = "65536";
 
 /* In stored batches of so many. */
 static void make_topic(const char *dir, const char *topic, int64_t from, int batch)
@@ -154,6 +155,7 @@ static uint64_t matches(const char *root, const char *name, int64_t rows_from, i
 	check(weir_conf_set(cf, "application.id", "app", &dg), dg);
 	check(weir_conf_set(cf, "join.wait.ms", wait_ms, &dg), dg);
 	check(weir_conf_set(cf, "emit.interval.ms", point_ms, &dg), dg);
+	check(weir_conf_set(cf, "order.point.records", point_records, &dg), dg);
 	check(weir_core_plan(&co, tp, cf, &dg), dg);
 	co.streams = weir_xcalloc(co.plan->scan_count + 1, sizeof *co.streams);
 	sim_clock_us = 1000000;
@@ -239,10 +241,29 @@ static void test_a_sparse_unit_goes_on_with_the_dense_ones(void **state)
 	tmpdir_remove(root);
 }
 
+/* Order points of a record or a few: there is an end to them. */
+static void test_order_points_of_few_records_end(void **state)
+{
+	static const char *const few[] = {"1", "2", "3", "4", "7"};
+	(void)state;
+	char *root = tmpdir_make();
+	rows_batch = 5;
+	for (uint32_t i = 0; i < WEIR_COUNT_OF(few); i++) {
+		char name[32];
+		point_records = few[i];
+		snprintf(name, sizeof name, "few%s", few[i]);
+		assert_int_equal(matches(root, name, 1000, 0, WEIR_POLL_LATER, "10s"), ROWS);
+	}
+	point_records = "65536";
+	rows_batch = ROWS;
+	tmpdir_remove(root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_joins_wait_for_what_is_there),
 					   cmocka_unit_test(test_order_points_find_inputs_even),
-					   cmocka_unit_test(test_a_sparse_unit_goes_on_with_the_dense_ones)};
+					   cmocka_unit_test(test_a_sparse_unit_goes_on_with_the_dense_ones),
+					   cmocka_unit_test(test_order_points_of_few_records_end)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,24 +2,27 @@
  * over rows that change what is there at least once. @thread init */
 #include "tools/sql/sql.h"
 
+#include <jansson.h>
+
 enum weir_err sql_number_names(struct weir_sql *sq, struct sql_rel *rel, uint32_t at)
 {
 	uint32_t count = rel->column_count, changed = 0;
 	const char **names = weir_mem_take(sq->m, (count + 1) * sizeof *names);
 	const struct weir_expr **exprs = weir_mem_take(sq->m, (count + 1) * sizeof *exprs);
+	json_t *taken = json_object();
 	for (uint32_t i = 0; i < count; i++) {
 		const struct weir_column *c = &rel->node->columns[i];
-		uint32_t number = 0, k = 0;
+		json_t *number = json_object_get(taken, c->name); /* the next one to be tried */
 		names[i] = c->name;
 		exprs[i] = weir_expr_column(sq->m, i, &c->type, c->name);
-		while (k < i) {
-			if (strcmp(names[k++], names[i]) != 0)
-				continue;
-			names[i] = weir_mem_printf(sq->m, "%s%u", c->name, number++);
-			changed++;
-			k = 0;
+		changed += number != NULL;
+		for (json_int_t n = json_integer_value(number); json_object_get(taken, names[i]); n++) {
+			names[i] = weir_mem_printf(sq->m, "%s%u", c->name, (unsigned)n);
+			(void)json_integer_set(number, n + 1);
 		}
+		(void)json_object_set_new_nocheck(taken, names[i], json_integer(0));
 	}
+	json_decref(taken);
 	return changed == 0 ? WEIR_OK : sql_project(sq, rel, names, exprs, count, at, rel);
 }
 
