@@ -10,8 +10,9 @@
  *                   are counted, nothing is kept
  *   within_rekeyed  the same where the job does not say what the topics are keyed by: rows go to their slots first
  *   within_kept     the same with results in a topic and join buffers in the changelog
- *   sales           sales into a topic
+ *   sales           sales into a topic, keyed by product_id as they are
  *   enriched        the same with the product of each sale beside it, from a table of 100,000
+ *   enriched_rekeyed  the same where the job does not say what sales are keyed by
  *   sales_hole, enriched_hole    the same, results counted only
  *
  * Runs alternate, N rounds; the best of each counts. `result` lines are ns a record, by wall, by the busiest thread and
@@ -36,13 +37,14 @@ static const char sources[] =
 	"STRING,\n"
 	"  ts BIGINT, event_time AS TO_TIMESTAMP_LTZ(ts, 3), WATERMARK FOR event_time AS event_time - INTERVAL '5' "
 	"SECOND)\n"
-	"WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'order.placed', 'format' = 'json'${keyed});\n"
+	"WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'order.placed', 'format' = 'json'${by_order});\n"
 	"CREATE TABLE payments (payment_id STRING, order_id STRING, amount DECIMAL(12,2), ts BIGINT,\n"
 	"  event_time AS TO_TIMESTAMP_LTZ(ts, 3), WATERMARK FOR event_time AS event_time - INTERVAL '5' SECOND)\n"
-	"WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'payment.settled', 'format' = 'json'${keyed});\n"
+	"WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'payment.settled', 'format' = "
+	"'json'${by_order});\n"
 	"CREATE TABLE sales (sale_id STRING, product_id STRING, qty INT, ts BIGINT,\n"
 	"  event_time AS TO_TIMESTAMP_LTZ(ts, 3), WATERMARK FOR event_time AS event_time - INTERVAL '5' SECOND)\n"
-	"WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'sale.made', 'format' = 'json');\n"
+	"WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'sale.made', 'format' = 'json'${by_product});\n"
 	"CREATE TABLE products (product_id STRING, name STRING, category STRING, ts BIGINT,\n"
 	"  PRIMARY KEY (product_id) NOT ENFORCED)\n"
 	"WITH ('connector' = 'recorded', 'path' = '${in}', 'topic' = 'product.updated', 'format' = 'json');\n";
@@ -60,25 +62,26 @@ static const char sources[] =
 #define SOLD_COLUMNS     "CREATE TABLE r (sale_id STRING, qty INT, product_id STRING) "
 #define ENRICHED_COLUMNS "CREATE TABLE r (sale_id STRING, qty INT, name STRING, category STRING) "
 
-#define KEYED ", 'key.format' = 'raw', 'key.fields' = 'order_id'"
+#define KEYED ", 'key.format' = 'raw', 'key.fields' = "
 
 static const struct form {
 	const char *name, *text;
-	const char *keyed; /* what sources say of their keys; NULL: KEYED */
+	bool rekeyed; /* sources do not say what they are keyed by */
 } forms[] = {
 	{"decodes",
 	 "CREATE TABLE r (order_id STRING, merchant_id STRING, amount DECIMAL(12,2), placed TIMESTAMP_LTZ(3)) " HOLE
 	 "CREATE TABLE s (order_id STRING, paid TIMESTAMP_LTZ(3)) " HOLE
 	 "INSERT INTO r SELECT order_id, merchant_id, amount, event_time FROM orders;\n"
 	 "INSERT INTO s SELECT order_id, event_time FROM payments;\n",
-	 NULL},
-	{"within", PAID_COLUMNS HOLE PAID, NULL},
-	{"within_rekeyed", PAID_COLUMNS HOLE PAID, ""},
-	{"within_kept", PAID_COLUMNS TOPIC PAID, NULL},
-	{"sales", SOLD_COLUMNS TOPIC SOLD, NULL},
-	{"enriched", ENRICHED_COLUMNS TOPIC ENRICHED, NULL},
-	{"sales_hole", SOLD_COLUMNS HOLE SOLD, NULL},
-	{"enriched_hole", ENRICHED_COLUMNS HOLE ENRICHED, NULL},
+	 false},
+	{"within", PAID_COLUMNS HOLE PAID, false},
+	{"within_rekeyed", PAID_COLUMNS HOLE PAID, true},
+	{"within_kept", PAID_COLUMNS TOPIC PAID, false},
+	{"sales", SOLD_COLUMNS TOPIC SOLD, false},
+	{"enriched", ENRICHED_COLUMNS TOPIC ENRICHED, false},
+	{"enriched_rekeyed", ENRICHED_COLUMNS TOPIC ENRICHED, true},
+	{"sales_hole", SOLD_COLUMNS HOLE SOLD, false},
+	{"enriched_hole", ENRICHED_COLUMNS HOLE ENRICHED, false},
 };
 
 /* Its timestamps are those of the payments, so that both topics are read side by side. */
@@ -92,10 +95,12 @@ static const char payments_text[] =
 	"INSERT INTO settled SELECT CONCAT('p', SUBSTRING(order_id, 2)), order_id, amount, ts + 2000,\n"
 	"  TO_TIMESTAMP_LTZ(ts + 2000, 3) FROM placed;\n";
 
-static struct weir_topology *compile(const char *head, const char *tail, const char *keyed, const char *in,
-				     const char *out)
+static struct weir_topology *compile(const char *head, const char *tail, bool rekeyed, const char *in, const char *out)
 {
-	const struct weir_sql_variable variables[] = {{"in", in}, {"out", out}, {"keyed", keyed ? keyed : KEYED}};
+	const struct weir_sql_variable variables[] = {{"in", in},
+						      {"out", out},
+						      {"by_order", rekeyed ? "" : KEYED "'order_id'"},
+						      {"by_product", rekeyed ? "" : KEYED "'product_id'"}};
 	struct weir_topology *tp = NULL;
 	struct weir_diag *dg = NULL;
 	struct weir_buf sql = {0};
@@ -114,11 +119,11 @@ static struct weir_topology *compile(const char *head, const char *tail, const c
 	return err == WEIR_OK ? tp : NULL;
 }
 
-static bool run(struct weir_cost *best, const char *head, const char *tail, const char *keyed, const char *in,
+static bool run(struct weir_cost *best, const char *head, const char *tail, bool rekeyed, const char *in,
 		const char *out)
 {
 	struct weir_conf *cf = weir_conf_create();
-	struct weir_topology *tp = compile(head, tail, keyed, in, out);
+	struct weir_topology *tp = compile(head, tail, rekeyed, in, out);
 	return tp && weir_cost_set(cf, "workers", "1") && weir_cost_run(best, tp, cf);
 }
 
@@ -128,7 +133,7 @@ static bool make_payments(const char *in)
 	struct stat st;
 	struct weir_cost cost = {0};
 	snprintf(path, sizeof path, "%s/payment.settled-0", in);
-	return stat(path, &st) == 0 || run(&cost, "", payments_text, "", in, in);
+	return stat(path, &st) == 0 || run(&cost, "", payments_text, true, in, in);
 }
 
 /* Rows of two strings of 12 bytes and a decimal in 64 slots: what they take beyond key and row. */
@@ -209,7 +214,7 @@ int main(int argc, char **argv)
 			if (!is_wanted(only, forms[f].name))
 				continue;
 			weir_cost_clear(out);
-			if (!run(&costs[f], sources, forms[f].text, forms[f].keyed, argv[1], out))
+			if (!run(&costs[f], sources, forms[f].text, forms[f].rekeyed, argv[1], out))
 				return 1;
 		}
 	}
