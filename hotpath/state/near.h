@@ -2,8 +2,9 @@
  * found by tags so small that those of all rows stay in the cache. A look-up in the table itself reads four lines.
  * @thread worker (the owner of the slots)
  *
- *   tags    groups of eight 16-bit tags, 0: empty. A key's search starts at the group of its hash and goes on to the
- * next while groups are full lines   one for each tag: struct weir_near_line */
+ *   tags    groups of eight 16-bit tags, 0: empty. A key's search starts at the group of its hash
+ *           and goes on to the next one while groups are full
+ *   lines   one for each tag: struct weir_near_line */
 #ifndef WEIR_STATE_NEAR_H
 #define WEIR_STATE_NEAR_H
 
