@@ -87,6 +87,7 @@ void weir_slot_destroy(struct weir_slot *sl)
 		weir_blocks_give(&sl->blocks, sl->gens[i].g, sizeof *sl->gens[i].g);
 	}
 	struct weir_blocks *bl = &sl->blocks;
+	weir_index_fini(&sl->histories, bl); /* they themselves are blocks that go with the others */
 	if (sl->gens != NULL)
 		weir_blocks_give(bl, sl->gens, sl->gen_capacity * sizeof *sl->gens);
 	weir_vec_fini(&sl->closing, bl, sizeof(struct weir_close_node));
@@ -404,7 +405,7 @@ bool weir_slot_may_stand(void *entry)
 
 uint64_t weir_slot_dirty_bytes(const struct weir_slot *sl)
 {
-	uint64_t dirty = 0, entries = weir_slot_entries(sl), index = weir_join_index_bytes(sl);
+	uint64_t dirty = 0, entries = weir_slot_entries(sl), index = weir_join_index_bytes(sl) + sl->history_bytes;
 	for (uint32_t i = 0; i < sl->gen_count; i++) {
 		const struct weir_gen *g = sl->gens[i].g;
 		dirty += g->dirty_count + g->appended;

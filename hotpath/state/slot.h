@@ -110,6 +110,9 @@ struct weir_slot {
 	struct weir_vec closing;
 	struct weir_join_reach reach[2]; /* JOIN of buffers, by side; what makes or drops a generation forgets it */
 	struct weir_join_index *joined;  /* likewise: join_index.h; NULL: no generation came yet */
+	/* JOIN with a table's history: of keys with many versions, struct weir_history, and the bytes of them. */
+	struct weir_index histories;
+	uint64_t history_bytes;
 	/* Change list: a queue; elements before change_at are drained. */
 	struct weir_vec change;
 	uint32_t change_at;
