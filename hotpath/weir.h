@@ -1,9 +1,11 @@
 /* weir.h: build a topology: sources, filters, windows, aggregates, sinks. Public, installed as <weir/weir.h>.
  *
  * The builder is sticky: no call needs a NULL check. A call on a broken topology does nothing; the first error comes
- * out of weir_topology_check or weir_engine_create. Expressions are SQL text, compiled once. Option strings use the
- * names of SQL's WITH: "topic=order.placed format=json key.format=raw key.fields=merchant_id"; values with spaces stand
- * in '...'. Names and texts are copied. One thread builds; @thread init for everything here.
+ * out of weir_topology_check or weir_engine_create. Where a topology, stream, table or split is NULL, a call returns
+ * NULL, or WEIR_E_PLAN, and the topology of its other stream or table is broken. A text that is NULL is missing: an
+ * error where the call does not say otherwise. Expressions are SQL text, compiled once. Option strings use the names of
+ * SQL's WITH: "topic=order.placed format=json key.format=raw key.fields=merchant_id"; values with spaces stand in
+ * '...'. Names and texts are copied. One thread builds; @thread init for everything here.
  *
  * Streams and tables belong to their topology and live until weir_topology_destroy. */
 #ifndef WEIR_H
@@ -93,7 +95,8 @@ WEIR_API enum weir_err weir_print(struct weir_stream *st, const char *name);
  * Threads: it runs on the engine's threads (workers; for the results of closed windows the snapshotter), on several at
  * once for different batches: what ctx points at must be constant or the function's to guard. Never wait in it.
  * Ownership: b, its columns and strings are the engine's, valid until the function returns; strings that are put are
- * copied. ctx must live until the topology is destroyed, when `destroy` (NULL: nothing) is called with it.
+ * copied. ctx must live until the topology is destroyed, when `destroy` (NULL: nothing) is called with it; where the
+ * stream is NULL, at once.
  * Exactness: results must depend on the row's own in-columns alone: not on a clock, on random numbers, on earlier calls
  * or on which rows share a batch. After a crash, and where several branches read a stream, the same rows are computed
  * again; replay, equal results on any number of workers and exactly-once hold because the same comes out. `name`

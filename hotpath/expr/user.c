@@ -262,7 +262,7 @@ static void flat_kernel(struct weir_kernel *k)
 
 uint32_t weir_batch_emit(struct weir_batch *b, uint32_t row)
 {
-	struct flat *fl = b->flat;
+	struct flat *fl = b != NULL ? b->flat : NULL;
 	if (fl == NULL || row >= WEIR_BATCH_ROWS || !((b->bound[row >> 6] >> (row & 63)) & 1))
 		return EMITTED_MAX;
 	if (row < fl->last) {
@@ -333,7 +333,7 @@ static struct weir_expr *call_node(struct weir_mem *m, const struct weir_user_fu
 	call->fn = f;
 	call->fn_data = fn;
 	call->arg_count = arg_count;
-	call->args = weir_mem_copy(m, args, (arg_count + !arg_count) * sizeof *args);
+	call->args = arg_count != 0 ? weir_mem_copy(m, args, arg_count * sizeof *args) : weir_mem_take(m, sizeof *args);
 	call->text = fn->name;
 	return call;
 }
@@ -409,17 +409,17 @@ bool weir_user_is_result(const struct weir_expr *e, const char **name)
 
 uint32_t weir_batch_count(const struct weir_batch *b)
 {
-	return b->k->count;
+	return b != NULL ? b->k->count : 0;
 }
 
 const uint16_t *weir_batch_rows(const struct weir_batch *b)
 {
-	return b->k->row;
+	return b != NULL ? b->k->row : NULL;
 }
 
 static const struct weir_col *input(const struct weir_batch *b, uint32_t column, enum weir_phys phys)
 {
-	return column < b->in_count && b->in[column]->phys == phys ? b->in[column] : NULL;
+	return b != NULL && column < b->in_count && b->in[column]->phys == phys ? b->in[column] : NULL;
 }
 
 const uint8_t *weir_batch_booleans(const struct weir_batch *b, uint32_t column)
@@ -450,12 +450,12 @@ struct weir_slice weir_batch_string(const struct weir_batch *b, uint32_t column,
 
 int weir_batch_is_null(const struct weir_batch *b, uint32_t column, uint32_t row)
 {
-	return column >= b->in_count || row >= WEIR_BATCH_ROWS || weir_col_is_null(b->in[column], row);
+	return b == NULL || column >= b->in_count || row >= WEIR_BATCH_ROWS || weir_col_is_null(b->in[column], row);
 }
 
 static struct weir_col *output(struct weir_batch *b, uint32_t result, enum weir_phys phys)
 {
-	return result < b->fn->out_count && b->out[result].phys == phys ? &b->out[result] : NULL;
+	return b != NULL && result < b->fn->out_count && b->out[result].phys == phys ? &b->out[result] : NULL;
 }
 
 uint8_t *weir_batch_put_booleans(struct weir_batch *b, uint32_t result)
@@ -489,8 +489,14 @@ void weir_batch_put_string(struct weir_batch *b, uint32_t result, uint32_t row, 
 	struct weir_col *c = output(b, result, WEIR_PHYS_STR);
 	if (c == NULL || !is_bound(b, row) || bytes > UINT32_MAX / 2)
 		return;
-	if (weir_kind_is_string(b->fn->out_types[result].kind) && bytes != 0 && !weir_utf8_check(data, bytes, NULL)) {
-		weir_batch_refuse(b, b->flat != NULL ? b->flat->row[row] : row, "a result is no UTF-8");
+	const char *why = NULL;
+	if (data == NULL && bytes != 0)
+		why = "a result has a length, but no data";
+	else if (weir_kind_is_string(b->fn->out_types[result].kind) && bytes != 0 &&
+		 !weir_utf8_check(data, bytes, NULL))
+		why = "a result is no UTF-8";
+	if (why != NULL) {
+		weir_batch_refuse(b, b->flat != NULL ? b->flat->row[row] : row, why);
 		return;
 	}
 	uint8_t *copy = weir_scratch_take(b->k->scratch, bytes);
@@ -500,15 +506,16 @@ void weir_batch_put_string(struct weir_batch *b, uint32_t result, uint32_t row, 
 
 void weir_batch_put_null(struct weir_batch *b, uint32_t result, uint32_t row)
 {
-	if (result < b->fn->out_count && is_bound(b, row))
+	if (b != NULL && result < b->fn->out_count && is_bound(b, row))
 		weir_col_set_null(&b->out[result], row);
 }
 
 void weir_batch_refuse(struct weir_batch *b, uint32_t row, const char *why)
 {
-	if (row >= WEIR_BATCH_ROWS || !((b->bound[row >> 6] >> (row & 63)) & 1) ||
+	if (b == NULL || row >= WEIR_BATCH_ROWS || !((b->bound[row >> 6] >> (row & 63)) & 1) ||
 	    ((b->refused[row >> 6] >> (row & 63)) & 1))
 		return;
 	b->refused[row >> 6] |= UINT64_C(1) << (row & 63);
-	weir_row_errors_add(b->k->errors, row, WEIR_REASON_EXPR, UINT32_MAX, b->fn->name, why);
+	weir_row_errors_add(b->k->errors, row, WEIR_REASON_EXPR, UINT32_MAX, b->fn->name,
+			    why != NULL ? why : "refused");
 }

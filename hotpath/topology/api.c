@@ -111,6 +111,8 @@ static enum weir_err parse_options(struct call *c, const char *call, const char 
 
 struct weir_stream *weir_source(struct weir_topology *tp, const char *name, const char *columns, const char *options)
 {
+	if (tp == NULL)
+		return NULL;
 	struct call c = begin(tp);
 	struct weir_stream *st = new_stream(tp, NULL);
 	if (weir_topology_error(tp) != NULL)
@@ -158,6 +160,8 @@ static enum weir_err add_time_column(struct call *c, struct weir_table_def *def,
 
 struct weir_stream *weir_event_time(struct weir_stream *st, const char *column, int64_t grace_ms)
 {
+	if (st == NULL)
+		return NULL;
 	struct call c = begin(st->tp);
 	char type[80];
 	if (is_broken(st))
@@ -200,6 +204,8 @@ struct weir_stream *weir_event_time(struct weir_stream *st, const char *column, 
 
 struct weir_stream *weir_filter(struct weir_stream *st, const char *expr)
 {
+	if (st == NULL)
+		return NULL;
 	struct call c = begin(st->tp);
 	char type[80];
 	struct weir_node *in = node_of(st);
@@ -309,6 +315,8 @@ struct weir_stream *weir_api_project(struct call *c, const struct weir_stream *s
 
 struct weir_stream *weir_select(struct weir_stream *st, const char *exprs)
 {
+	if (st == NULL)
+		return NULL;
 	struct call c = begin(st->tp);
 	struct weir_node *in = node_of(st);
 	struct item *items = NULL;
@@ -338,6 +346,8 @@ struct weir_stream *weir_select(struct weir_stream *st, const char *exprs)
 
 struct weir_stream *weir_key_by(struct weir_stream *st, const char *columns)
 {
+	if (st == NULL)
+		return NULL;
 	struct call c = begin(st->tp);
 	struct weir_node *in = node_of(st);
 	if (is_broken(st))
@@ -377,6 +387,8 @@ struct weir_stream *weir_key_by(struct weir_stream *st, const char *columns)
 static struct weir_stream *set_window(struct weir_stream *st, const struct weir_window_spec *w, const char *call,
 				      bool valid, const char *takes)
 {
+	if (st == NULL)
+		return NULL;
 	struct call c = begin(st->tp);
 	(void)node_of(st);
 	if (is_broken(st))
@@ -429,6 +441,8 @@ struct weir_stream *weir_sliding(struct weir_stream *st, int64_t length_ms)
 
 struct weir_stream *weir_emit(struct weir_stream *st, enum weir_emit mode)
 {
+	if (st == NULL)
+		return NULL;
 	struct weir_stream *out = new_stream(st->tp, st);
 	out->emit = mode;
 	out->emit_set = true;
@@ -436,6 +450,33 @@ struct weir_stream *weir_emit(struct weir_stream *st, enum weir_emit mode)
 }
 
 /* ---- merge ---- */
+
+/* The start of a call with two streams, or those of two tables, NULL where there is none. True: both have nodes of one
+ * topology; else *out is what the call returns. */
+static bool begin_pair(struct call *c, const char *call, struct weir_stream *l, struct weir_stream *r,
+		       struct weir_stream **out)
+{
+	struct weir_topology *tp = l != NULL ? l->tp : r != NULL ? r->tp : NULL;
+	*out = NULL;
+	if (tp == NULL)
+		return false;
+	*c = begin(tp);
+	if (weir_topology_error(tp) != NULL)
+		; /* the first one counts */
+	else if (l == NULL || r == NULL)
+		(void)weir_diag_set(&c->dg, WEIR_E_PLAN, "%s: one of the two is NULL", call);
+	else if (l->tp != r->tp)
+		(void)weir_diag_set(&c->dg, WEIR_E_PLAN, "%s: streams of two topologies", call);
+	else if (node_of(l) != NULL && node_of(r) != NULL && !is_broken(l))
+		return true;
+	*out = c->dg != NULL ? failed(c, l) : new_stream(tp, l);
+	return false;
+}
+
+static struct weir_stream *stream_of(const struct weir_table *tb)
+{
+	return tb != NULL ? tb->st : NULL;
+}
 
 /* st's visible columns and then its time column: the form in which streams with hidden columns agree. */
 static struct weir_node *aligned(struct call *c, const struct weir_stream *st)
@@ -457,14 +498,11 @@ static struct weir_node *aligned(struct call *c, const struct weir_stream *st)
 
 struct weir_stream *weir_merge(struct weir_stream *a, struct weir_stream *b)
 {
-	struct call c = begin(a->tp);
-	struct weir_node *in[] = {node_of(a), b->tp == a->tp ? node_of(b) : NULL};
-	if (is_broken(a))
-		return new_stream(a->tp, a);
-	if (a->tp != b->tp) {
-		(void)weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_merge: the streams are of two topologies");
-		return failed(&c, a);
-	}
+	struct call c;
+	struct weir_stream *out;
+	if (!begin_pair(&c, "weir_merge", a, b, &out))
+		return out;
+	struct weir_node *in[] = {a->node, b->node};
 	if (a->visible != b->visible) {
 		(void)weir_diag_set(&c.dg, WEIR_E_PLAN, "weir_merge: the streams have %u and %u columns", a->visible,
 				    b->visible);
@@ -480,7 +518,7 @@ struct weir_stream *weir_merge(struct weir_stream *a, struct weir_stream *b)
 		in[0] = aligned(&c, a);
 		in[1] = aligned(&c, b);
 	}
-	struct weir_stream *out = new_stream(a->tp, a);
+	out = new_stream(a->tp, a);
 	out->node = weir_build_union(a->tp, in, 2);
 	out->def = NULL;
 	out->keyed = false;
@@ -646,6 +684,8 @@ static enum weir_err bind_items(struct grouping *g, const struct weir_expr *cons
 
 struct weir_stream *weir_aggregate(struct weir_stream *st, const char *state_name, const char *exprs)
 {
+	if (st == NULL)
+		return NULL;
 	struct call c = begin(st->tp);
 	struct weir_node *in = node_of(st);
 	struct item *items = NULL;
@@ -700,6 +740,8 @@ struct weir_stream *weir_aggregate(struct weir_stream *st, const char *state_nam
 
 static struct weir_table *table_of(struct weir_stream *st)
 {
+	if (st == NULL)
+		return NULL;
 	struct weir_table *tb = weir_mem_take(weir_topology_mem(st->tp), sizeof *tb);
 	tb->st = st;
 	return tb;
@@ -708,6 +750,8 @@ static struct weir_table *table_of(struct weir_stream *st)
 struct weir_table *weir_table(struct weir_topology *tp, const char *name, const char *columns, const char *primary_key,
 			      const char *options)
 {
+	if (tp == NULL)
+		return NULL;
 	struct call c = begin(tp);
 	struct weir_stream *st = weir_source(tp, name, columns, options);
 	if (is_broken(st))
@@ -745,18 +789,20 @@ struct weir_table *weir_table_global(struct weir_topology *tp, const char *name,
 				     const char *primary_key, const char *options)
 {
 	struct weir_table *tb = weir_table(tp, name, columns, primary_key, options);
-	if (!is_broken(tb->st))
+	if (tb != NULL && !is_broken(tb->st))
 		tb->st->def->options.global = true;
 	return tb;
 }
 
 struct weir_table *weir_table_event_time(struct weir_table *tb, const char *column, int64_t grace_ms)
 {
-	return table_of(weir_event_time(tb->st, column, grace_ms));
+	return tb != NULL ? table_of(weir_event_time(tb->st, column, grace_ms)) : NULL;
 }
 
 struct weir_table *weir_to_table(struct weir_stream *st)
 {
+	if (st == NULL)
+		return NULL;
 	struct call c = begin(st->tp);
 	const struct weir_node *in = node_of(st);
 	if (!is_broken(st) && (!in->is_table || in->table_key == NULL)) {
@@ -770,6 +816,8 @@ struct weir_table *weir_to_table(struct weir_stream *st)
 
 struct weir_stream *weir_to_stream(struct weir_table *tb)
 {
+	if (tb == NULL)
+		return NULL;
 	(void)node_of(tb->st);
 	return new_stream(tb->st->tp, tb->st);
 }
@@ -829,19 +877,16 @@ static struct weir_stream *join_streams(struct weir_stream *l, struct weir_strea
 		err = keys_of(&c, r, call, &spec->keys[1]);
 	if (err == WEIR_OK && l->key_count != r->key_count)
 		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "%s: %u key columns and %u", call, l->key_count, r->key_count);
-	if (err == WEIR_OK && l->tp != r->tp)
-		err = weir_diag_set(&c.dg, WEIR_E_PLAN, "%s: streams of two topologies", call);
 	return err == WEIR_OK ? join(&c, l, r, state_name, spec) : failed(&c, l);
 }
 
 struct weir_stream *weir_join_within(struct weir_stream *l, struct weir_stream *r, const char *state_name,
 				     enum weir_join_kind kind, int64_t before_ms, int64_t after_ms)
 {
-	struct call c = begin(l->tp);
-	(void)node_of(l);
-	(void)node_of(r);
-	if (is_broken(l))
-		return new_stream(l->tp, l);
+	struct call c;
+	struct weir_stream *out;
+	if (!begin_pair(&c, "weir_join_within", l, r, &out))
+		return out;
 	if (l->window.kind != WEIR_WINDOW_NONE || r->window.kind != WEIR_WINDOW_NONE) {
 		(void)weir_diag_set(&c.dg, WEIR_E_PLAN,
 				    "weir_join_within: a window without an aggregate; weir_join_windows joins those");
@@ -887,11 +932,10 @@ static struct weir_stream *windowed(struct call *c, struct weir_stream *st)
 struct weir_stream *weir_join_windows(struct weir_stream *l, struct weir_stream *r, const char *state_name,
 				      enum weir_join_kind kind)
 {
-	struct call c = begin(l->tp);
-	(void)node_of(l);
-	(void)node_of(r);
-	if (is_broken(l))
-		return new_stream(l->tp, l);
+	struct call c;
+	struct weir_stream *out;
+	if (!begin_pair(&c, "weir_join_windows", l, r, &out))
+		return out;
 	struct weir_join_spec spec = {
 		.kind = kind, .within = true, .time = {-1, -1}, .window = l->window, .grace_ms = -1};
 	if (l->window.kind == WEIR_WINDOW_NONE || r->window.kind == WEIR_WINDOW_NONE) {
@@ -942,8 +986,11 @@ static bool bind_table_keys(struct call *c, struct weir_stream *st, struct weir_
 static struct weir_stream *join_table(struct weir_stream *st, struct weir_table *tb, const char *state_name,
 				      const char *on, enum weir_join_kind kind, bool as_of)
 {
-	struct call c = begin(st->tp);
+	struct call c;
+	struct weir_stream *out;
 	struct weir_join_spec spec = {.kind = kind, .time = {-1, -1}, .grace_ms = -1};
+	if (!begin_pair(&c, "weir_join_table", st, stream_of(tb), &out))
+		return out;
 	if (!bind_table_keys(&c, st, tb->st, "weir_join_table", on, &spec))
 		return is_broken(st) ? new_stream(st->tp, st) : failed(&c, st);
 	spec.versioned = as_of && weir_node_has_versions(tb->st->node);
@@ -965,10 +1012,11 @@ struct weir_stream *weir_join_table_as_of(struct weir_stream *st, struct weir_ta
 struct weir_table *weir_join_tables(struct weir_table *l, struct weir_table *r, const char *state_name,
 				    enum weir_join_kind kind)
 {
-	struct call c = begin(l->st->tp);
-	const struct weir_node *in[2] = {node_of(l->st), node_of(r->st)};
-	if (is_broken(l->st))
-		return l;
+	struct call c;
+	struct weir_stream *out;
+	if (!begin_pair(&c, "weir_join_tables", stream_of(l), stream_of(r), &out))
+		return table_of(out);
+	const struct weir_node *in[2] = {l->st->node, r->st->node};
 	struct weir_join_spec spec = {
 		.kind = kind, .key_count = in[0]->table_key_count, .time = {-1, -1}, .grace_ms = -1};
 	if (in[0]->table_key_count != in[1]->table_key_count) {
@@ -991,10 +1039,12 @@ struct weir_table *weir_join_tables_by(struct weir_table *l, struct weir_table *
 				       const char *on, enum weir_join_kind kind)
 {
 	struct weir_join_spec spec = {.kind = kind, .time = {-1, -1}, .grace_ms = -1, .foreign = true};
-	struct weir_topology *tp = l->st->tp;
-	struct call c = begin(tp);
+	struct call c;
+	struct weir_stream *out;
+	if (!begin_pair(&c, "weir_join_tables_by", stream_of(l), stream_of(r), &out))
+		return table_of(out);
 	if (!bind_table_keys(&c, l->st, r->st, "weir_join_tables_by", on, &spec))
-		return table_of(is_broken(l->st) ? new_stream(tp, l->st) : failed(&c, l->st));
+		return table_of(is_broken(l->st) ? new_stream(c.tp, l->st) : failed(&c, l->st));
 	return table_of(join(&c, l->st, r->st, state_name, &spec));
 }
 
@@ -1002,6 +1052,8 @@ struct weir_table *weir_join_tables_by(struct weir_table *l, struct weir_table *
 
 enum weir_err weir_sink(struct weir_stream *st, const char *name, const char *options)
 {
+	if (st == NULL)
+		return WEIR_E_PLAN;
 	struct call c = begin(st->tp);
 	struct weir_node *in = node_of(st);
 	if (is_broken(st))

@@ -15,6 +15,8 @@ static enum weir_err check_latest(struct call *c, const struct weir_stream *st, 
 
 struct weir_table *weir_latest(struct weir_stream *st, const char *state_name)
 {
+	if (st == NULL)
+		return NULL;
 	struct call c = begin(st->tp);
 	struct weir_table *tb = weir_mem_take(c.m, sizeof *tb);
 	struct weir_node *in = node_of(st);

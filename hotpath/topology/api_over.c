@@ -14,6 +14,8 @@ enum weir_err weir_api_state_name(struct call *c, const char *call, const char *
 
 struct weir_stream *weir_over(struct weir_stream *st, const char *state_name, const char *exprs)
 {
+	if (st == NULL)
+		return NULL;
 	struct call c = begin(st->tp);
 	struct weir_node *in = node_of(st), *node = NULL;
 	struct item *items = NULL;
@@ -73,6 +75,8 @@ struct weir_stream *weir_over(struct weir_stream *st, const char *state_name, co
 struct weir_stream *weir_unnest(struct weir_stream *st, const char *state_name, const char *array, const char *name,
 				int keep)
 {
+	if (st == NULL)
+		return NULL;
 	struct call c = begin(st->tp);
 	struct weir_node *in = node_of(st);
 	struct weir_ast *ast = NULL;

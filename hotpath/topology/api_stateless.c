@@ -44,6 +44,8 @@ static struct weir_stream *filtered(struct call *c, struct weir_stream *st, cons
 
 struct weir_stream *weir_filter_not(struct weir_stream *st, const char *expr)
 {
+	if (st == NULL)
+		return NULL;
 	struct call c = begin(st->tp);
 	(void)node_of(st);
 	if (is_broken(st))
@@ -82,6 +84,8 @@ static enum weir_err check_new_name(struct call *c, const struct columns *cs, co
 
 struct weir_stream *weir_map_values(struct weir_stream *st, const char *exprs)
 {
+	if (st == NULL)
+		return NULL;
 	struct call c = begin(st->tp);
 	struct weir_node *in = node_of(st);
 	struct item *items = NULL;
@@ -116,6 +120,8 @@ struct weir_stream *weir_map_values(struct weir_stream *st, const char *exprs)
 
 struct weir_stream *weir_select_key(struct weir_stream *st, const char *exprs)
 {
+	if (st == NULL)
+		return NULL;
 	struct call c = begin(st->tp);
 	struct weir_node *in = node_of(st);
 	struct item *items = NULL;
@@ -156,6 +162,8 @@ struct weir_stream *weir_select_key(struct weir_stream *st, const char *exprs)
 
 struct weir_stream *weir_repartition(struct weir_stream *st, const char *columns)
 {
+	if (st == NULL)
+		return NULL;
 	struct call c = begin(st->tp);
 	struct weir_stream *keyed = weir_key_by(st, columns);
 	if (is_broken(st))
@@ -185,6 +193,8 @@ struct weir_split {
 
 struct weir_split *weir_split(struct weir_stream *st)
 {
+	if (st == NULL)
+		return NULL;
 	struct weir_split *sp = weir_mem_take(weir_topology_mem(st->tp), sizeof *sp);
 	(void)node_of(st);
 	sp->st = st;
@@ -200,6 +210,8 @@ static bool check_open(struct call *c, const struct weir_split *sp, const char *
 
 struct weir_stream *weir_branch(struct weir_split *sp, const char *expr)
 {
+	if (sp == NULL)
+		return NULL;
 	struct weir_stream *st = sp->st;
 	struct call c = begin(st->tp);
 	if (is_broken(st))
@@ -215,6 +227,8 @@ struct weir_stream *weir_branch(struct weir_split *sp, const char *expr)
 
 struct weir_stream *weir_branch_rest(struct weir_split *sp)
 {
+	if (sp == NULL)
+		return NULL;
 	struct weir_stream *st = sp->st;
 	struct call c = begin(st->tp);
 	if (is_broken(st))
@@ -238,6 +252,14 @@ struct user {
 	void (*destroy)(void *ctx);
 	bool flat; /* any number of rows for each: the result is one ARRAY */
 };
+
+/* Whether there is a stream. Without one there is no topology to keep ctx for: it goes at once. */
+static bool user_begin(const struct weir_stream *st, void (*destroy)(void *ctx), void *ctx)
+{
+	if (st == NULL && destroy != NULL)
+		destroy(ctx);
+	return st != NULL;
+}
 
 /* The in-columns as expressions over st. */
 static enum weir_err user_arguments(struct call *c, const struct weir_stream *st, const struct user *u,
@@ -350,6 +372,8 @@ struct weir_stream *weir_map_batch(struct weir_stream *st, const char *name, con
 				   const char *results, void (*run)(struct weir_batch *b, void *ctx), void *ctx,
 				   void (*destroy)(void *ctx))
 {
+	if (!user_begin(st, destroy, ctx))
+		return NULL;
 	struct call c = begin(st->tp);
 	struct weir_user_function *fn = NULL;
 	struct user u = {"weir_map_batch", name, of_columns, results != NULL ? results : "", run, ctx, destroy, false};
@@ -395,6 +419,8 @@ struct weir_stream *weir_flat_map_batch(struct weir_stream *st, const char *name
 					const char *results, void (*run)(struct weir_batch *b, void *ctx), void *ctx,
 					void (*destroy)(void *ctx))
 {
+	if (!user_begin(st, destroy, ctx))
+		return NULL;
 	struct call c = begin(st->tp);
 	struct weir_user_function *fn = NULL;
 	struct user u = {
@@ -432,6 +458,8 @@ struct weir_stream *weir_filter_batch(struct weir_stream *st, const char *name, 
 				      void (*run)(struct weir_batch *b, void *ctx), void *ctx,
 				      void (*destroy)(void *ctx))
 {
+	if (!user_begin(st, destroy, ctx))
+		return NULL;
 	struct call c = begin(st->tp);
 	struct weir_user_function *fn = NULL;
 	struct user u = {"weir_filter_batch", name, of_columns, NULL, run, ctx, destroy, false};
@@ -442,6 +470,8 @@ struct weir_stream *weir_filter_batch(struct weir_stream *st, const char *name, 
 struct weir_stream *weir_peek(struct weir_stream *st, const char *name, const char *of_columns,
 			      void (*run)(struct weir_batch *b, void *ctx), void *ctx, void (*destroy)(void *ctx))
 {
+	if (!user_begin(st, destroy, ctx))
+		return NULL;
 	struct call c = begin(st->tp);
 	struct weir_user_function *fn = NULL;
 	const struct weir_expr *pass = NULL;

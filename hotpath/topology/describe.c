@@ -470,7 +470,10 @@ void weir_topology_put_json(const struct weir_topology *tp, struct weir_buf *out
 char *weir_topology_describe(const struct weir_topology *tp, enum weir_describe form)
 {
 	struct weir_buf b = {0};
-	const struct weir_diag *error = weir_topology_error(tp);
+	struct weir_diag *none = NULL;
+	if (tp == NULL)
+		(void)weir_diag_set(&none, WEIR_E_PLAN, "there is no topology");
+	const struct weir_diag *error = tp != NULL ? weir_topology_error(tp) : none;
 	switch (form) {
 	case WEIR_DESCRIBE_DOT:
 		if (error != NULL) {
@@ -499,6 +502,7 @@ char *weir_topology_describe(const struct weir_topology *tp, enum weir_describe 
 			weir_topology_put_text(tp, NULL, 0, &b);
 		break;
 	}
+	weir_diag_destroy(none);
 	weir_buf_put_byte(&b, 0);
 	return (char *)b.data;
 }

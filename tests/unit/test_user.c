@@ -317,6 +317,69 @@ static void test_refused_rows(void **state)
 	weir_mem_fini(&m);
 }
 
+/* A length without data refuses the row; no data and no length are the empty text; a reason need not be given. */
+static void nulls(struct weir_batch *b, void *ctx)
+{
+	(void)ctx;
+	weir_batch_put_string(b, 0, 0, NULL, 0);
+	weir_batch_put_string(b, 0, 1, NULL, 5);
+	weir_batch_refuse(b, 2, NULL);
+}
+
+static void test_null_data(void **state)
+{
+	(void)state;
+	struct weir_mem m = {0};
+	struct x_batch b;
+	static const struct weir_type text = {.kind = WEIR_KIND_VARCHAR, .length = INT32_MAX};
+	struct weir_user_function fn = {"nulls", nulls, NULL, 1, &text, names3};
+	const struct weir_expr *e, *arg = x_col(&m, 0, t_kind(WEIR_KIND_BIGINT));
+	struct weir_program *pg;
+	const struct weir_col *out;
+	x_batch_init(&b, (enum weir_phys[]){WEIR_PHYS_I64}, 1, 3);
+	memset(b.col[0].i64, 0, 3 * sizeof *b.col[0].i64);
+	weir_user_call(&m, &fn, &arg, 1, &e);
+	assert_int_equal(weir_program_create(&pg, &e, 1, NULL), WEIR_OK);
+	weir_program_run(pg, b.in, &b.sel, &b.scratch, &out, &b.errors);
+	assert_int_equal(b.errors.count, 2);
+	assert_int_equal(b.errors.e[0].row, 1);
+	assert_int_equal(b.errors.e[1].row, 2);
+	assert_int_equal(out->str[0].bytes, 0);
+	weir_program_destroy(pg);
+	x_batch_fini(&b);
+	weir_mem_fini(&m);
+}
+
+/* A function without in-columns is called for the same rows. */
+static void answer(struct weir_batch *b, void *ctx)
+{
+	const uint16_t *row = weir_batch_rows(b);
+	(void)ctx;
+	for (uint32_t i = 0; i < weir_batch_count(b); i++)
+		weir_batch_put_integers(b, 0)[row[i]] = 42 + row[i];
+}
+
+static void test_no_arguments(void **state)
+{
+	(void)state;
+	struct weir_mem m = {0};
+	struct x_batch b;
+	struct weir_user_function fn = {"answer", answer, NULL, 1, types3(), names3};
+	const struct weir_expr *e;
+	struct weir_program *pg;
+	const struct weir_col *out;
+	x_batch_init(&b, (enum weir_phys[]){WEIR_PHYS_I64}, 1, 100);
+	weir_user_call(&m, &fn, NULL, 0, &e);
+	assert_int_equal(weir_program_create(&pg, &e, 1, NULL), WEIR_OK);
+	weir_program_run(pg, b.in, &b.sel, &b.scratch, &out, &b.errors);
+	assert_int_equal(b.errors.count, 0);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(out->i64[i], 42 + i);
+	weir_program_destroy(pg);
+	x_batch_fini(&b);
+	weir_mem_fini(&m);
+}
+
 static void test_types(void **state)
 {
 	(void)state;
@@ -335,6 +398,8 @@ int main(void)
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_any_number_of_rows),
 		cmocka_unit_test(test_refused_rows),
+		cmocka_unit_test(test_null_data),
+		cmocka_unit_test(test_no_arguments),
 		cmocka_unit_test(test_types),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
