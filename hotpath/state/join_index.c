@@ -46,8 +46,8 @@ static void set_size(struct weir_join_index *ix, struct weir_blocks *bl, uint32_
 static inline uint64_t *find_empty(const struct weir_join_index *ix, uint32_t hash)
 {
 	uint64_t *line = weir_join_index_line(ix, hash);
-	while (WEIR_UNLIKELY(line[WEIR_JOIN_LINE - 1] != 0))
-		line = weir_join_index_next(ix, line, hash);
+	for (uint32_t step = 1; WEIR_UNLIKELY(line[WEIR_JOIN_LINE - 1] != 0); step++)
+		line = weir_join_index_next(ix, hash, step);
 	return line + __builtin_ctz(weir_join_line_look(line, 0).empty);
 }
 
@@ -61,10 +61,45 @@ static void put_living(struct weir_join_index *ix, const uint64_t *place, uint32
 	}
 }
 
+/* The same while some segments are not written anew yet: what would not stand in one of [first, first + segments), from
+ * its own line on, goes to later. */
+static void put_near(struct weir_join_index *ix, const uint64_t *place, uint32_t count, uint32_t first,
+		     uint32_t segments, struct weir_buf *later)
+{
+	uint32_t dead = ix->dead;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t v = place[i], *to = NULL;
+		uint32_t hash = (uint32_t)(v >> 32), segment = (uint32_t)((uint64_t)hash >> ix->shift);
+		if (v == 0 || (dead >> weir_join_place_code(v) & 1) != 0)
+			continue;
+		if (segment - first < segments) {
+			uint64_t *line = weir_join_index_line(ix, hash),
+				 *end = ix->segment[segment] + (ix->line_mask + UINT64_C(1)) * WEIR_JOIN_LINE;
+			while (line < end && line[WEIR_JOIN_LINE - 1] != 0)
+				line += WEIR_JOIN_LINE;
+			if (line < end)
+				to = line + __builtin_ctz(weir_join_line_look(line, 0).empty);
+		}
+		if (to != NULL)
+			*to = v;
+		else
+			weir_buf_put(later, &v, sizeof v);
+	}
+}
+
+/* What had to wait until all segments are. */
+static void put_later(struct weir_join_index *ix, struct weir_buf *later)
+{
+	put_living(ix, (const uint64_t *)(const void *)later->data, (uint32_t)(later->bytes / sizeof(uint64_t)));
+	weir_buf_fini(later);
+}
+
 /* A segment of the largest size becomes one or two: what lives of each line is written to the same line, or to one of
- * two by the bit of the hash at `bit`. Other lines' places are given to beyond, which has room for all. Returns how
- * many. Cost: about 10 instructions a place. */
-static uint32_t split(uint64_t *segment, uint64_t *second, uint32_t bit, uint32_t dead, uint64_t *beyond)
+ * two by the bit of the hash at `bit`. Other lines' and segments' places are given to beyond, which has room for all.
+ * home: what its own places have above the hash's lowest bits, home_shift of a place. Returns how many. Cost: about 12
+ * instructions a place. */
+static uint32_t split(uint64_t *segment, uint64_t *second, uint32_t bit, uint32_t home_shift, uint64_t home,
+		      uint32_t dead, uint64_t *beyond)
 {
 	uint32_t count = 0;
 	for (uint32_t l = 0; l < LINES_MAX; l++) {
@@ -76,7 +111,7 @@ static uint32_t split(uint64_t *segment, uint64_t *second, uint32_t bit, uint32_
 			uint32_t b = second != NULL ? (uint32_t)(v[i] >> bit) & 1 : 0;
 			if ((dead >> weir_join_place_code(v[i]) & 1) != 0)
 				continue;
-			if ((v[i] >> (32 + 6) & (LINES_MAX - 1)) == l)
+			if ((v[i] >> (32 + 6) & (LINES_MAX - 1)) == l && v[i] >> (home_shift - 1) >> 1 == home)
 				*to[b]++ = v[i];
 			else
 				beyond[count++] = v[i];
@@ -89,28 +124,34 @@ static uint32_t split(uint64_t *segment, uint64_t *second, uint32_t bit, uint32_
 static void rewrite(struct weir_join_index *ix, struct weir_blocks *bl, uint64_t *const *old, uint32_t old_count)
 {
 	uint64_t beyond[LINES_MAX * WEIR_JOIN_LINE];
+	struct weir_buf later = {0};
+	uint32_t to = ix->segments > old_count ? 2 : 1, old_shift = 32 + ix->shift + to - 1;
 	for (uint32_t s = 0; s < old_count; s++) {
-		uint64_t *second = ix->segments > old_count ? segment_take(bl, LINES_MAX) : NULL;
+		uint64_t *second = to == 2 ? segment_take(bl, LINES_MAX) : NULL;
 		if (second != NULL) {
 			ix->segment[2 * s] = old[s];
 			ix->segment[2 * s + 1] = second;
 		} else {
 			ix->segment[s] = old[s];
 		}
-		put_living(ix, beyond, split(old[s], second, 32 + ix->shift, ix->dead, beyond));
+		uint32_t count = split(old[s], second, 32 + ix->shift, old_shift, s, ix->dead, beyond);
+		put_near(ix, beyond, count, s * to, to, &later);
 	}
+	put_later(ix, &later);
 }
 
 /* Segments of the largest size into half as many. */
 static void unite(struct weir_join_index *ix, struct weir_blocks *bl, uint64_t *const *old)
 {
+	struct weir_buf later = {0};
 	for (uint32_t s = 0; s < ix->segments; s++) {
 		ix->segment[s] = segment_take(bl, LINES_MAX);
 		for (uint32_t i = 0; i < 2; i++) {
-			put_living(ix, old[2 * s + i], LINES_MAX * WEIR_JOIN_LINE);
+			put_near(ix, old[2 * s + i], LINES_MAX * WEIR_JOIN_LINE, s, 1, &later);
 			segment_give(bl, old[2 * s + i], LINES_MAX);
 		}
 	}
+	put_later(ix, &later);
 }
 
 void weir_join_index_sweep(struct weir_slot *sl)
@@ -222,7 +263,7 @@ uint64_t *weir_join_index_find(const struct weir_slot *sl, uint32_t hash, uint32
 	const struct weir_join_index *ix = sl->joined;
 	const uint64_t own = weir_join_place_value(hash, code, 0);
 	uint64_t *line = weir_join_index_line(ix, hash);
-	for (;;) {
+	for (uint32_t step = 1;; step++) {
 		struct weir_join_look lk = weir_join_line_look(line, own);
 		for (uint32_t fits = lk.own; fits != 0; fits &= fits - 1) {
 			uint64_t *at = &line[__builtin_ctz(fits)];
@@ -231,7 +272,7 @@ uint64_t *weir_join_index_find(const struct weir_slot *sl, uint32_t hash, uint32
 		}
 		if (lk.empty != 0)
 			return NULL;
-		line = weir_join_index_next(ix, line, hash);
+		line = weir_join_index_next(ix, hash, step);
 	}
 }
 

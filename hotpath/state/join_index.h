@@ -3,7 +3,8 @@
  *
  *   segment 256 lines, 16 KiB (while there is but one: fewer); the highest bits of a hash name it
  *   line    64 bytes, eight places. A key's search starts in the line that its hash's lowest bits but six name and goes
- *           on in the next one of the segment while lines are full. Places fill from a line's first on and never become
+ *           on in the next one, behind a segment's last in the next segment, while lines are full: keys that share a
+ *           segment may be more than it holds. Places fill from a line's first on and never become
  *           empty again but by a sweep
  *   place   0: empty; else 63..38 hash | 37 list | 36..33 generation | 32 side | 31..0 ref of the record that is the
  *           newest of its key in its generation; list: it is not the only one
@@ -114,11 +115,12 @@ WEIR_INLINE uint64_t *weir_join_index_line(const struct weir_join_index *ix, uin
 {
 	return &ix->segment[(uint64_t)hash >> ix->shift][(hash >> 6 & ix->line_mask) * WEIR_JOIN_LINE];
 }
-/* The line that the search for this hash goes on in. */
-WEIR_INLINE uint64_t *weir_join_index_next(const struct weir_join_index *ix, uint64_t *line, uint32_t hash)
+/* The line that the search for this hash goes on in, step lines behind its first. */
+WEIR_INLINE uint64_t *weir_join_index_next(const struct weir_join_index *ix, uint32_t hash, uint32_t step)
 {
-	uint64_t *segment = ix->segment[(uint64_t)hash >> ix->shift];
-	return &segment[(((uint32_t)(line - segment) / WEIR_JOIN_LINE + 1) & ix->line_mask) * WEIR_JOIN_LINE];
+	uint64_t line = (((uint64_t)hash >> ix->shift) * (ix->line_mask + 1)) + (hash >> 6 & ix->line_mask) + step;
+	uint64_t segment = line / (ix->line_mask + 1) & (ix->segments - 1);
+	return &ix->segment[segment][(line & ix->line_mask) * WEIR_JOIN_LINE];
 }
 WEIR_INLINE bool weir_join_place_lives(const struct weir_join_index *ix, uint64_t place)
 {

@@ -56,11 +56,11 @@ WEIR_INLINE void ask_record(const struct weir_pages *pg, uint64_t place)
 
 /* A row whose line is full, the only place of which that fits, if any, is *other: the search goes on. False: it asks
  * for a closer look. */
-static WEIR_NOINLINE bool enter_beyond(const struct weir_join_index *ix, const struct weir_join_turn *t, uint64_t *line,
+static WEIR_NOINLINE bool enter_beyond(const struct weir_join_index *ix, const struct weir_join_turn *t,
 				       uint64_t **free_place, uint64_t *other)
 {
-	for (;;) {
-		line = weir_join_index_next(ix, line, t->hash);
+	for (uint32_t step = 1;; step++) {
+		uint64_t *line = weir_join_index_next(ix, t->hash, step);
 		struct weir_join_look lk = weir_join_line_look(line, t->row);
 		if (WEIR_UNLIKELY((lk.own | lk.others) != 0)) {
 			if (lk.own != 0 || *other != 0 || (lk.others & (lk.others - 1)) != 0)
@@ -94,7 +94,7 @@ static inline void enter(struct weir_slot *sl, struct weir_join_index *ix, struc
 			break;
 		if (WEIR_UNLIKELY(lk.empty == 0) && !closer) {
 			other = may ? other : 0;
-			closer = !enter_beyond(ix, t, line, &free_place, &other);
+			closer = !enter_beyond(ix, t, &free_place, &other);
 			may = other != 0;
 		}
 		if (WEIR_UNLIKELY(closer))
@@ -217,7 +217,7 @@ static inline void enter_parted(struct weir_join_index *ix, struct block *bk)
 		uint64_t *free_place = line + __builtin_ctz(lk.empty | 1u << (WEIR_JOIN_LINE - 1));
 		bool closer = lk.own != 0;
 		if (WEIR_UNLIKELY(lk.empty == 0) && !closer)
-			closer = !enter_beyond(ix, t, line, &free_place, &none);
+			closer = !enter_beyond(ix, t, &free_place, &none);
 		if (WEIR_UNLIKELY(closer)) {
 			bk->entered = bk->enters[n];
 			break;
@@ -235,7 +235,7 @@ static inline bool look(const struct weir_join_index *ix, const struct weir_join
 {
 	uint64_t *line = weir_join_index_line(ix, t->hash);
 	*other = 0;
-	for (;;) {
+	for (uint32_t step = 1;; step++) {
 		struct weir_join_look lk = weir_join_line_look(line, t->row);
 		uint64_t v = line[__builtin_ctz(lk.others | 1u << (WEIR_JOIN_LINE - 1))];
 		if (lk.others != 0 && weir_join_place_lives(ix, v)) {
@@ -247,7 +247,7 @@ static inline bool look(const struct weir_join_index *ix, const struct weir_join
 			return false;
 		if (WEIR_LIKELY(lk.empty != 0))
 			return true;
-		line = weir_join_index_next(ix, line, t->hash);
+		line = weir_join_index_next(ix, t->hash, step);
 	}
 }
 

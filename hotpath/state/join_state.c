@@ -271,7 +271,7 @@ static uint32_t find_newest(const struct weir_slot *sl, uint32_t side, const str
 	const struct weir_join_index *ix = sl->joined;
 	uint32_t hash = weir_hash_index(r->hash), count = 0;
 	uint64_t *line = weir_join_index_line(ix, hash);
-	for (;;) {
+	for (uint32_t step = 1;; step++) {
 		struct weir_join_look lk = weir_join_line_look(line, weir_join_place_value(hash, 1 - side, 0));
 		for (uint32_t fits = lk.others; fits != 0; fits &= fits - 1) {
 			uint64_t v = line[__builtin_ctz(fits)];
@@ -288,7 +288,7 @@ static uint32_t find_newest(const struct weir_slot *sl, uint32_t side, const str
 		}
 		if (lk.empty != 0)
 			return count;
-		line = weir_join_index_next(ix, line, hash);
+		line = weir_join_index_next(ix, hash, step);
 	}
 }
 

@@ -205,13 +205,50 @@ static void test_codes_come_again(void **state)
 	rig_fini(&rg);
 }
 
+/* More keys than a segment has places, and all of them belong into the same one, however often the index grows. */
+static void test_a_segment_too_small_for_its_keys(void **state)
+{
+	(void)state;
+	enum { KEYS = 9000, BITS = 5 };
+	static uint32_t key[KEYS];
+	struct rig rg;
+	uint64_t sum;
+	rig_init(&rg, 3600000);
+	for (uint32_t k = 0, n = 0; n < KEYS; k++) {
+		uint8_t data[32];
+		struct weir_join_row r = row_of(k, 0, 0, data);
+		if (weir_hash_index(r.hash) >> (32 - BITS) == (1u << BITS) - 1)
+			key[n++] = k;
+	}
+	for (uint32_t i = 0; i < KEYS; i++) {
+		put(&rg, i % 2, key[i], 1000 + i, i);
+		if (i % 997 != 0 && i + 1 != KEYS)
+			continue;
+		for (uint32_t k = 0; k <= i; k += 1 + i / 500) {
+			assert_int_equal(look(&rg, 1 - k % 2, key[k], k % 2 == 0 ? 1000 + KEYS : 0, 0, &sum), 1);
+			assert_int_equal(sum, k);
+			assert_int_equal(look(&rg, k % 2, key[k], k % 2 == 0 ? 0 : 1000 + KEYS, 0, &sum), 0);
+		}
+	}
+	/* Most go; what stays is found where it moves to. */
+	for (uint32_t k = 0; k < 3 * KEYS; k++) {
+		int64_t time = 3000000 + (int64_t)k * 401;
+		weir_join_drop(rg.sl, time);
+		put(&rg, k % 2, key[k % KEYS], time, k);
+		if (k % 500 == 0) {
+			assert_int_equal(look(&rg, 1 - k % 2, key[k % KEYS], time, time, &sum),
+					 k < KEYS && time <= 1000 + k + 3600000 ? (k % 2 == 0 ? 2 : 1) : 1);
+		}
+	}
+	rig_fini(&rg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_line_says_who_is_there),
-		cmocka_unit_test(test_it_grows_and_shrinks),
-		cmocka_unit_test(test_more_generations_than_codes),
-		cmocka_unit_test(test_codes_come_again),
+		cmocka_unit_test(test_a_line_says_who_is_there),         cmocka_unit_test(test_it_grows_and_shrinks),
+		cmocka_unit_test(test_more_generations_than_codes),      cmocka_unit_test(test_codes_come_again),
+		cmocka_unit_test(test_a_segment_too_small_for_its_keys),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
