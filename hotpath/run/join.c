@@ -411,7 +411,7 @@ void weir_join_keep_matches(struct weir_join *jn, const struct held *h)
 	jn->found.bytes = kept * sizeof *found;
 }
 
-void weir_join_note_late(struct weir_join *jn, struct weir_bundle *b, const struct held *h)
+void weir_join_note_late(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, const struct held *h)
 {
 	struct weir_worker *w = jn->w;
 	const struct original *o = h->original;
@@ -422,7 +422,7 @@ void weir_join_note_late(struct weir_join *jn, struct weir_bundle *b, const stru
 	uint32_t output = (uint32_t)w->cf.policies[o->scan].late;
 	if (o->up) {
 		weir_worker_put_late_row(w, b, (struct weir_slice){o->record.value, o->record.value_bytes}, o->topic,
-					 o->topic_partition, o->row, h->r.time, output, jn->stage);
+					 o->topic_partition, slot, 0, h->r.time, output, jn->stage);
 		return;
 	}
 	struct weir_input in = {
@@ -441,7 +441,7 @@ static bool apply_within(struct weir_join *jn, struct weir_bundle *b, struct wei
 	if (outer && !weir_join_room(jn, b, sl->number))
 		return false;
 	if (weir_join_is_late(def, h->r.time, task)) {
-		weir_join_note_late(jn, b, h);
+		weir_join_note_late(jn, b, sl->number, h);
 		return true;
 	}
 	jn->w->st->now->applied += !h->null_key || outer;

@@ -111,7 +111,7 @@ static const struct original *keep_row(struct weir_join *jn, const struct weir_f
 	struct weir_buf value = {0};
 	en->encode(en, fr->rows.cols, row, &value);
 	*o = (struct original){
-		.up = true, .topic = jn->w->cf.plan->stages[fr->stage].name, .topic_partition = fr->slot, .row = row};
+		.up = true, .topic = jn->w->cf.plan->stages[fr->stage].name, .topic_partition = fr->slot};
 	o->record.value = keep_bytes(&jn->scratch, value.data, (uint32_t)value.bytes);
 	o->record.value_bytes = (uint32_t)value.bytes;
 	weir_buf_fini(&value);

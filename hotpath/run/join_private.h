@@ -234,7 +234,8 @@ void weir_join_unpin(struct weir_join *jn, struct weir_bundle *b, uint32_t slot,
 void weir_join_flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot);
 /* Leaves those in jn->found, records of the other side, that fulfil what else a match with h needs. */
 void weir_join_keep_matches(struct weir_join *jn, const struct held *h);
-void weir_join_note_late(struct weir_join *jn, struct weir_bundle *b, const struct held *h);
+/* h is late, in this slot of the join; rows of a slot in the order of their turns. */
+void weir_join_note_late(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, const struct held *h);
 /* The next pairs of the row whose matches are being written. False: come again. */
 bool weir_join_put_found(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl);
 /* How far ahead rows to come are asked for: themselves, then index lines, then the entries these lead to. */

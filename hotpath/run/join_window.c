@@ -31,7 +31,7 @@ void weir_join_apply_window(struct weir_join *jn, struct weir_bundle *b, struct 
 	}
 	now->late_windows += missed;
 	if (entered == 0) {
-		weir_join_note_late(jn, b, h);
+		weir_join_note_late(jn, b, sl->number, h);
 		return;
 	}
 	now->applied += !alone;

@@ -249,6 +249,7 @@ static bool take_in(struct weir_worker *w, struct weir_bundle *b)
 	for (uint32_t i = 0; i < fr->branch_count; i++) {
 		const struct weir_fragment_branch *fb = &fr->branches[i];
 		struct weir_join *jn = st->joins[pl->branches[fb->branch].target];
+		pt->in_number++;
 		if (jn && fr->rows.count) {
 			weir_join_hold(jn, fr, fb, &fb->keyed, fb->rows + fb->start[w->cf.id],
 				       fb->start[w->cf.id + 1] - fb->start[w->cf.id], NULL);
@@ -427,6 +428,7 @@ bool weir_point_step(struct weir_worker *w)
 	struct pending *pd = &st->pending[st->pending_at];
 	if (!pt->active) {
 		pt->active = true;
+		pt->in_number = 0;
 		if (pd->input->advance_to != WEIR_TIME_UNSET)
 			weir_times_advance_all(w->times, pd->input->advance_to);
 		if (pd->input->advance_by > 0)

@@ -758,9 +758,13 @@ void weir_worker_flush_changes(struct weir_worker *w, struct weir_bundle *b, uin
 	}
 }
 
+/* Of what is late for one stage, records of sources come before rows of states: seq counts other things for them. */
+static const uint64_t late_row_bit = UINT64_C(1) << 63;
+
 /* A row of a state that came too late for the next one: JSON of its columns, with the state's name as topic. */
 void weir_worker_put_late_row(struct weir_worker *w, struct weir_bundle *b, struct weir_slice value, const char *from,
-			      uint32_t slot, uint32_t row, int64_t time, uint32_t output, uint32_t stage)
+			      uint32_t slot, uint64_t seq, uint32_t order, int64_t time, uint32_t output,
+			      uint32_t stage)
 {
 	struct weir_buf h = {0};
 	char number[32];
@@ -773,8 +777,8 @@ void weir_worker_put_late_row(struct weir_worker *w, struct weir_bundle *b, stru
 	c->output = output;
 	c->stage = stage + 1;
 	c->slot = slot;
-	c->seq = w->st->late_count++;
-	c->branch = row;
+	c->seq = late_row_bit | seq;
+	c->branch = order;
 	c->results = 1;
 	weir_result_put(&b->results, (struct weir_slice){0}, value, (struct weir_slice){h.data, h.bytes}, 4, time,
 			(int32_t)(slot % w->cf.outputs[output].partitions));
@@ -790,7 +794,7 @@ static void put_late_row(struct weir_worker *w, struct weir_bundle *b, const str
 	struct weir_buf value = {0};
 	en->encode(en, fr->rows.cols, row, &value);
 	weir_worker_put_late_row(w, b, (struct weir_slice){value.data, value.bytes}, w->cf.plan->stages[fr->stage].name,
-				 fr->slot, row, fr->rows.time[row], output, stage);
+				 fr->slot, w->st->point.in_number, row, fr->rows.time[row], output, stage);
 	weir_buf_fini(&value);
 }
 

@@ -31,7 +31,8 @@ struct point_run {
 	/* taking in */
 	uint32_t in_stage;
 	uint32_t in_slot;
-	uint32_t in_last; /* branches of (in_stage, in_slot) that have sent their last fragment */
+	uint32_t in_last;   /* branches of (in_stage, in_slot) that have sent their last fragment */
+	uint64_t in_number; /* of the fragment's branch that is taken in: the same on every worker */
 	bool consumed;
 };
 
@@ -82,7 +83,6 @@ struct weir_worker_state {
 	struct weir_field **late_fields;
 	struct weir_encoder **exchange_encoder; /* per scan of a repartition topic: likewise; else NULL */
 	const struct weir_col **send_cols;      /* scratch: columns of a stage as pointers */
-	uint64_t late_count;                    /* orders late records within a slot */
 	bool last_seen;
 	uint32_t bundles_out;
 	struct weir_doubt *doubt; /* doubt.h; NULL: none */
@@ -104,9 +104,12 @@ bool weir_worker_exchanged(struct weir_worker *w, const struct weir_fragment *fr
 /* The original of a record that came too late, in->records[0]; order: among those of one batch. */
 void weir_worker_put_late(struct weir_worker *w, struct weir_bundle *b, const struct weir_input *in, uint32_t order,
 			  uint32_t output, uint32_t stage);
-/* The same for a row of a state: value is JSON of its columns, from the state's name. */
+/* The same for a row of a state: value is JSON of its columns, from the state's name and this slot of it. Of those rows
+ * (seq, order) says which comes first, then, of one worker, when it was put: rows that are equal in both must be one
+ * worker's, whichever of them owns what. */
 void weir_worker_put_late_row(struct weir_worker *w, struct weir_bundle *b, struct weir_slice value, const char *from,
-			      uint32_t slot, uint32_t row, int64_t time, uint32_t output, uint32_t stage);
+			      uint32_t slot, uint64_t seq, uint32_t order, int64_t time, uint32_t output,
+			      uint32_t stage);
 /* point.c: runs the stage branches of a filled fragment and sends it to every owner. */
 void weir_worker_hand_over(struct weir_worker *w, struct weir_bundle *b, struct weir_fragment *fr);
 void weir_worker_fragment_return(struct weir_worker *w, struct weir_fragment *fr, uint32_t producer);
