@@ -593,10 +593,25 @@ static void count_windows(struct weir_snapshot *sn)
 		sn->windows += i == 0 || compare_ends(&ends[i - 1], &ends[i]) != 0;
 }
 
+static uint64_t results_in(const struct weir_bundle *b)
+{
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < b->chunk_count; i++)
+		n += b->chunks[i].results;
+	return n;
+}
+
 static enum weir_err note_refusals(struct weir_snapshot *sn, struct weir_diag **dg)
 {
 	for (uint32_t w = 0; w < sn->cf.worker_count; w++) {
 		struct weir_bundle *b = sn->bundles[w];
+		if (b->over)
+			return weir_diag_set(dg, WEIR_E_STATE,
+					     "the results of one order point, which leave together, have outgrown "
+					     "memory.max: %llu of them in %zu bytes when there was no more. Nothing "
+					     "after the last commit was kept. Give it more (-X memory.max=...), then "
+					     "start again",
+					     (unsigned long long)results_in(b), b->results.bytes);
 		if (b->fail)
 			return weir_diag_set(dg, WEIR_E_RECORD,
 					     "%s (errors.policy is fail: nothing after the last commit was kept)",

@@ -55,7 +55,9 @@ static const struct conf_def defs[] = {
 	 AT(guarantee), "at_least_once, exactly_once, at_most_once",
 	 "How results travel; state is exact in all three."},
 	{"memory.max", CONF_MEMORY, "auto", NULL, MEMORY_LEAST, INT64_MAX, AT(memory_max), "48MiB.., auto",
-	 "One budget for state and data in flight. auto: half of the smaller of the cgroup's limit and RAM."},
+	 "One budget for state, data in flight and what workers hold besides. Code, libraries and stacks come on top, "
+	 "16 MiB or so. A job that needs more is refused. auto: half of the smaller of the cgroup's limit and RAM, or "
+	 "what it needs."},
 	{"workers", CONF_WORKERS, "auto", NULL, 1, 1024, AT(workers), "1..1024, auto",
 	 "Worker threads. auto: one for each CPU of worker.cpus, else CPUs of the process less one, at least 1."},
 	{"worker.cpus", CONF_CPUS, "auto", NULL, 0, 0, AT(worker_cpus), "a list such as 0-3,5, auto",

@@ -7,6 +7,7 @@
 
 #include "hotpath/run/doubt.h"
 #include "hotpath/weir.h"
+#include "io/budget.h"
 #include "io/print.h"
 #include "io/recorded/recorded.h"
 #include "io/topics.h"
@@ -14,7 +15,6 @@
 enum {
 	CORE_INPUTS = 64,      /* batches that wait for a worker: what it lives on while io waits for a CPU */
 	CORE_INPUTS_LIVE = 16, /* the same where an order point is not to wait behind so many */
-	CORE_FRAGMENTS = 8,
 	CORE_BUNDLES = 24,
 	NOTE_LINES = 10,
 	NOTE_PERIOD_US = 60000000
@@ -456,6 +456,8 @@ enum weir_err weir_core_workers(const struct weir_core *co, struct weir_worker *
 	for (uint32_t s = 0; s < co->plan->stage_count; s++)
 		slots = co->plan->stages[s].slot_count > slots ? co->plan->stages[s].slot_count : slots;
 	weir_routes_init(routes, slots, co->worker_count);
+	struct weir_budget bg;
+	weir_budget_make(&bg, co->plan, &co->settings, co->worker_count);
 	enum weir_err err = WEIR_OK;
 	for (uint32_t w = 0; w < co->worker_count && err == WEIR_OK; w++) {
 		struct weir_worker_conf wc = {
@@ -469,7 +471,9 @@ enum weir_err weir_core_workers(const struct weir_core *co, struct weir_worker *
 			.no_log = co->log == NULL || weir_plan_kept_stages(co->plan) == 0,
 			.future_max_ms = co->settings.time_future_max_ms,
 			.input_capacity = core_inputs(co),
-			.fragments = CORE_FRAGMENTS,
+			.fragments = bg.fragments,
+			.fixed_bytes = bg.fixed_bytes,
+			.memory_max = co->settings.memory_max,
 			.bundles = CORE_BUNDLES,
 			.bundle_bytes_max = (size_t)(co->settings.memory_max / 4 / (CORE_BUNDLES * co->worker_count)),
 			.copies_max = (uint64_t)co->settings.memory_max / 4 / co->worker_count};
@@ -603,6 +607,28 @@ static uint32_t partition_by_key(const void *key, size_t bytes)
 	return weir_murmur2(key, bytes) & 0x7fffffff;
 }
 
+/* Whether memory.max holds the job at all. Where nobody has set it, it is made to. */
+static enum weir_err check_memory(struct weir_core *co, struct weir_diag **dg)
+{
+	struct weir_budget bg;
+	uint32_t workers = co->settings.workers ? co->settings.workers : 1;
+	weir_budget_make(&bg, co->plan, &co->settings, workers);
+	if (co->settings.memory_max >= bg.least)
+		return WEIR_OK;
+	const char *given = weir_conf_get(co->cf, "memory.max");
+	if (given == NULL || strcmp(given, "auto") == 0) {
+		co->settings.memory_max = bg.least;
+		return WEIR_OK;
+	}
+	enum weir_err err =
+		weir_diag_set(dg, WEIR_E_CONF, "memory.max is %llu bytes, but this job needs %lluMiB with %u worker%s",
+			      (unsigned long long)co->settings.memory_max, (unsigned long long)(bg.least >> 20),
+			      workers, workers == 1 ? "" : "s");
+	if (workers > 1)
+		weir_diag_add_hint(*dg, "fewer workers need less (-X workers=1)");
+	return err;
+}
+
 enum weir_err weir_core_open(struct weir_core *co, weir_core_open_log *open_log, void *ctx, int64_t (*now_us)(void),
 			     struct weir_diag **dg)
 {
@@ -622,6 +648,8 @@ enum weir_err weir_core_open(struct weir_core *co, weir_core_open_log *open_log,
 		}
 	}
 	enum weir_err err = weir_plan_bind(pl, counts, co->settings.slots, dg);
+	if (err == WEIR_OK)
+		err = check_memory(co, dg);
 	if (err == WEIR_OK && co->home)
 		err = open_log(ctx, co->home, co->app, &co->log, dg);
 	if (err == WEIR_OK)

@@ -99,7 +99,7 @@ static void memory_close(struct weir_stream_log *sl)
 
 static const struct weir_stream_ops memory_stream_ops = {
 	memory_partitions, memory_peek,  memory_take,  memory_release, memory_seek, memory_range,
-	memory_event_fd,   memory_topic, memory_close, NULL,           NULL};
+	memory_event_fd,   memory_topic, memory_close, NULL,           NULL,        NULL};
 
 /* ---- a log in memory: results wait in order until popped, changelogs are not kept ---- */
 

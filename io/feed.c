@@ -10,7 +10,9 @@ enum {
 	FEED_JOIN_LOOK_MS = 10,
 	FEED_LIVE_DIRTY_MAX = 8 << 20, /* live: what an epoch may have to write, and what uncommitted ones may hold; */
 	FEED_SMALL_STATE = 24 << 20,   /* but state that is no larger than this, and hardly grows, may all be in one */
-	FEED_STATE_MARGIN = 24 << 20,  /* what state may still grow by until the next order point */
+	FEED_STATE_MARGIN = 24 << 20,  /* what state may still grow by until the next order point, at most a quarter, */
+	FEED_GROWTH = 4 << 20,         /* of it what is not the workers' besides */
+	FEED_MEMORY_SHORT = 512 << 20, /* below it no order point is begun before it is known what one takes */
 	FEED_EVEN_MAX = 1 << 14,       /* what others may have to read until they are as far as a unit */
 	FEED_QUIET_MAX = 64            /* order points in a row at which changes may wait: what they hold is bounded */
 };
@@ -106,14 +108,19 @@ struct weir_feed {
 	_Atomic bool paused;
 	bool last_sent;
 	bool memory_stop;
+	uint64_t stop_room; /* what states might have held then */
 	uint32_t points_out;
 	uint32_t barriers_out;
 	uint64_t dirty_out;    /* what barriers_out have to write, about */
 	uint64_t marked_state; /* bytes of state at the last barrier */
+	uint64_t seen_state;   /* and when an order point last came back: by how much it had grown then, */
+	uint64_t grown, grows; /* and what it has grown by twice in a row */
 	bool full;             /* the last step found no room in a worker's ring */
 	bool hungry;           /* the last step found nothing to read, and there was room for more */
 	uint64_t point_cost;   /* what a recent order point held in bundles: reserved for the next */
+	bool cost_known;       /* one has come back */
 	uint64_t memory;       /* of units held */
+	uint64_t memory_told;  /* of those whose stream does not say what it holds itself */
 	_Atomic uint64_t memory_seen;
 	uint64_t records, bytes; /* this run */
 	_Atomic uint64_t records_seen, bytes_seen;
@@ -242,6 +249,7 @@ static void release_unit(struct weir_feed *fd, struct unit_ref *rf)
 {
 	struct weir_stream_log *sl = fd->cf.streams[rf->scan];
 	fd->memory -= rf->unit->memory;
+	fd->memory_told -= sl->ops->memory ? 0 : rf->unit->memory;
 	sl->ops->release(sl, rf->unit);
 	rf->unit = NULL;
 	fd->free_ref[fd->free_ref_count++] = rf;
@@ -282,6 +290,59 @@ void weir_feed_destroy(struct weir_feed *fd)
 	free(fd);
 }
 
+/* ---- what is held ---- */
+
+static uint64_t in_flight(const struct weir_feed *fd)
+{
+	uint64_t bytes = fd->memory_told;
+	for (uint32_t s = 0; s < fd->cf.plan->scan_count; s++)
+		bytes += fd->cf.streams[s]->ops->memory ? fd->cf.streams[s]->ops->memory(fd->cf.streams[s]) : 0;
+	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
+		bytes += atomic_load_explicit(&fd->cf.workers[w]->bundle_bytes, memory_order_relaxed) +
+			 atomic_load_explicit(&fd->cf.workers[w]->building_bytes, memory_order_relaxed);
+	return bytes;
+}
+
+static uint64_t state_bytes(const struct weir_feed *fd)
+{
+	uint64_t bytes = 0;
+	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
+		bytes += weir_arena_bytes(fd->cf.workers[w]->arena);
+	return bytes;
+}
+
+/* What workers hold besides: fragments, rows that wait for an order point, buffers kept for the next. */
+static uint64_t held_bytes(const struct weir_feed *fd)
+{
+	uint64_t bytes = 0;
+	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
+		bytes += atomic_load_explicit(&fd->cf.workers[w]->held_bytes, memory_order_relaxed);
+	return bytes;
+}
+
+/* Little enough for one order point to matter. */
+static bool is_short(const struct weir_feed *fd)
+{
+	return fd->cf.memory_max < FEED_MEMORY_SHORT;
+}
+
+/* All that memory.max bounds. */
+static uint64_t all_bytes(const struct weir_feed *fd)
+{
+	return in_flight(fd) + state_bytes(fd) + held_bytes(fd);
+}
+
+/* Of growth that comes once, as indexes double, room is kept in any case (state_room). */
+static void note_growth(struct weir_feed *fd)
+{
+	uint64_t now = state_bytes(fd), grown = now > fd->seen_state ? now - fd->seen_state : 0;
+	bool first = !fd->cost_known;
+	fd->grows = first || grown < fd->grown ? grown : fd->grown;
+	fd->grown = grown;
+	fd->seen_state = now;
+	fd->cost_known = true;
+}
+
 /* ---- what comes back ---- */
 
 static bool take_back(struct weir_feed *fd)
@@ -299,6 +360,7 @@ static bool take_back(struct weir_feed *fd)
 		}
 	}
 	struct weir_point *pt;
+	uint32_t before = fd->points_out;
 	while ((pt = weir_ring_pop(weir_snapshot_back(fd->cf.snapshot)))) {
 		fd->points_out--;
 		fd->barriers_out -= pt->barrier;
@@ -306,6 +368,10 @@ static bool take_back(struct weir_feed *fd)
 		fd->point_cost = pt->cost > fd->point_cost / 4 * 3 ? pt->cost : fd->point_cost / 4 * 3;
 		fd->free_point[fd->free_point_count++] = pt;
 		any = true;
+	}
+	if (fd->points_out != before) {
+		note_growth(fd);
+		weir_memory_trim(all_bytes(fd), fd->cf.memory_max);
 	}
 	return any;
 }
@@ -359,20 +425,19 @@ static uint64_t dirty_bytes(const struct weir_feed *fd, uint64_t *grown)
 	return bytes;
 }
 
-static uint64_t state_bytes(const struct weir_feed *fd)
+static uint64_t larger(uint64_t a, uint64_t b)
 {
-	uint64_t bytes = 0;
-	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
-		bytes += weir_arena_bytes(fd->cf.workers[w]->arena);
-	return bytes;
+	return a > b ? a : b;
 }
 
 /* What states may hold: a quarter of memory.max is for data in flight, and until the next order point indexes of all
  * slots may double, a quarter more than now. */
 static uint64_t state_room(const struct weir_feed *fd)
 {
-	uint64_t max = fd->cf.memory_max;
-	return (max - max / 4 - max / 16 - FEED_STATE_MARGIN) / 5 * 4;
+	uint64_t max = fd->cf.memory_max, growth = max / 4 < FEED_STATE_MARGIN ? max / 4 : FEED_STATE_MARGIN;
+	uint64_t held = held_bytes(fd), margin = larger(held + FEED_GROWTH, held / 2 + fd->grows);
+	margin = max / 4 + max / 16 + larger(margin, growth);
+	return max > margin ? (max - margin) / 5 * 4 : 0;
 }
 
 /* What an epoch may have to write before it is committed ahead of its time: its deltas and images are in flight all at
@@ -479,15 +544,6 @@ static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close
 }
 
 /* ---- choosing and cutting ---- */
-
-static uint64_t in_flight(const struct weir_feed *fd)
-{
-	uint64_t bytes = fd->memory;
-	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
-		bytes += atomic_load_explicit(&fd->cf.workers[w]->bundle_bytes, memory_order_relaxed) +
-			 atomic_load_explicit(&fd->cf.workers[w]->building_bytes, memory_order_relaxed);
-	return bytes;
-}
 
 /* A repartition topic has no end of its own: its partition ends with what feeds it. */
 static bool repartition_ended(const struct weir_feed *fd, uint32_t p)
@@ -751,6 +807,7 @@ static enum weir_err open_unit(struct weir_feed *fd, uint32_t p, struct weir_dia
 	struct unit_ref *rf = fd->free_ref[--fd->free_ref_count];
 	*rf = (struct unit_ref){.unit = u, .scan = pt->scan};
 	fd->memory += u->memory;
+	fd->memory_told += sl->ops->memory ? 0 : u->memory;
 	fd->current = rf;
 	fd->current_at = fd->opened_at = 0;
 	pt->last_ts = u->count != 0 ? unit_ts(rf, u->count - 1) : pt->first_ts;
@@ -859,7 +916,8 @@ static bool commit_due(const struct weir_feed *fd)
 	/* Earlier when memory is short. No output byte depends on it. Live, as much may have come since, and may come
 	 * until the next order point, which would be too late. */
 	uint64_t grown, dirty = dirty_bytes(fd, &grown);
-	if (dirty + (fd->cf.live ? 2 * grown : 0) > dirty_max(fd))
+	bool ahead = fd->cf.live || is_short(fd);
+	if (dirty + (ahead ? 2 * grown : 0) > dirty_max(fd) || (!fd->cost_known && !fd->cf.live && ahead))
 		return true;
 	return !fd->cf.live && fd->cf.commit_records > 0 && fd->commit_records >= fd->cf.commit_records;
 }
@@ -917,6 +975,7 @@ static bool points(struct weir_feed *fd, bool *due)
 		if (!make_point(fd, last || commit_due(fd), last, false, WEIR_TIME_UNSET))
 			return false;
 		fd->memory_stop = full && !stop;
+		fd->stop_room = state_room(fd);
 		return true;
 	}
 	if (!fd->current && !fd->cf.endless && fd->bound_count == fd->part_count && fd->part_count > 0)
@@ -948,12 +1007,42 @@ static bool has_rest(const struct weir_feed *fd)
 	return false;
 }
 
+/* Whether a unit may be taken: in-flight data, with room for another order point, must be below its share, and with all
+ * else below the whole. With nothing in flight there is always room for one. */
+static bool has_room(const struct weir_feed *fd)
+{
+	if (fd->memory == 0 && fd->points_out == 0)
+		return true;
+	uint64_t flying = in_flight(fd) + fd->point_cost;
+	return flying <= fd->cf.memory_max / 4 && all_bytes(fd) + fd->point_cost <= fd->cf.memory_max;
+}
+
+/* Whether the next order point is not to be begun before those on their way are back: nobody knows yet what one takes,
+ * or state has no room for another, and they may make some. */
+static bool waits_for_points(const struct weir_feed *fd)
+{
+	if (fd->point_records != 0 || fd->points_out == 0)
+		return false;
+	return (!fd->cost_known && is_short(fd)) || state_bytes(fd) > state_room(fd);
+}
+
+/* There is more to read, but state has no room for another order point: the last one. False: not so. */
+static bool ends_here(struct weir_feed *fd)
+{
+	uint64_t room = state_room(fd);
+	if (fd->point_records != 0 || fd->points_out != 0 || fd->records == 0 || state_bytes(fd) <= room)
+		return false;
+	fd->stop_room = room;
+	fd->memory_stop = make_point(fd, true, true, false, WEIR_TIME_UNSET);
+	return true;
+}
+
 enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, struct weir_diag **dg)
 {
 	*wait_ms = -1;
 	fd->full = fd->hungry = false;
 	*moved = take_back(fd);
-	atomic_store_explicit(&fd->memory_seen, in_flight(fd), memory_order_relaxed);
+	atomic_store_explicit(&fd->memory_seen, in_flight(fd) + held_bytes(fd), memory_order_relaxed);
 	if (fd->sending && !send_control(fd, moved))
 		return WEIR_OK;
 	if (fd->last_sent)
@@ -974,15 +1063,12 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 	if (atomic_load_explicit(&fd->paused, memory_order_relaxed) &&
 	    !atomic_load_explicit(&fd->stop, memory_order_relaxed))
 		return WEIR_OK;
-	if (!rate_allows(fd, wait_ms))
+	if (!rate_allows(fd, wait_ms) || waits_for_points(fd))
 		return WEIR_OK;
 	if (fd->current)
 		leave_rest(fd);
 	if (!fd->current) {
-		/* A unit is taken only while in-flight data, with room for another order point, is below its share;
-		 * with nothing in flight there is always room for one. */
-		bool room = fd->free_ref_count > 0 && ((fd->memory == 0 && fd->points_out == 0) ||
-						       in_flight(fd) + fd->point_cost <= fd->cf.memory_max / 4);
+		bool room = fd->free_ref_count > 0 && has_room(fd);
 		if (!room && fd->evening) /* no longer: it is the order point that makes room */
 			fd->even_us = INT64_MIN / 2;
 		if (!room && !has_rest(fd))
@@ -1009,6 +1095,10 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 			close_unit(fd);
 			return WEIR_OK;
 		}
+	}
+	if (ends_here(fd)) {
+		*moved = true;
+		return WEIR_OK;
 	}
 	uint32_t w = target(fd);
 	fd->full = fd->outstanding[w] + 1 >= fd->cf.input_capacity || fd->free_count == 0;
@@ -1083,7 +1173,7 @@ enum weir_err weir_feed_result(const struct weir_feed *fd, struct weir_diag **dg
 			     " bytes states have %" PRIu64 ", data in flight and indexes that double the rest. "
 			     "Everything up to here is committed. Give it more (-X memory.max=...)%s, then start "
 			     "again",
-			     name, entries, most, fd->cf.memory_max, state_room(fd), also);
+			     name, entries, most, fd->cf.memory_max, fd->stop_room, also);
 }
 
 uint64_t weir_feed_epoch(const struct weir_feed *fd)

@@ -65,7 +65,7 @@ enum weir_err weir_feed_result(const struct weir_feed *fd, struct weir_diag **dg
 uint64_t weir_feed_epoch(const struct weir_feed *fd);
 uint64_t weir_feed_records(const struct weir_feed *fd); /* read by this run. @thread any */
 uint64_t weir_feed_bytes(const struct weir_feed *fd);
-uint64_t weir_feed_memory(const struct weir_feed *fd); /* in flight now. @thread any */
+uint64_t weir_feed_memory(const struct weir_feed *fd); /* all that is held now but state. @thread any */
 struct weir_park *weir_feed_park(struct weir_feed *fd);
 /* A descriptor that becomes readable when there is more to read, or -1: there is none, or the last step had no use for
  * more, and it would only keep whoever waits awake. */

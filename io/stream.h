@@ -54,6 +54,8 @@ struct weir_stream_ops {
 	/* Of the unit that was peeked: its records, and the time of the last one. NULL: not known before it is taken.
 	 */
 	uint32_t (*head)(struct weir_stream_log *sl, uint32_t p, int64_t *last_ts);
+	/* Bytes it holds now, in its units and besides. NULL: what its units say is all that counts. */
+	uint64_t (*memory)(const struct weir_stream_log *sl);
 };
 struct weir_stream_log {
 	const struct weir_stream_ops *ops;

@@ -94,7 +94,7 @@ struct weir_stats {
 	uint64_t records_total;   /* records of the bounded input that are to be read, 0 if unknown */
 	uint64_t state_entries;
 	uint64_t state_bytes;
-	uint64_t memory_bytes;       /* state and in-flight, what memory.max bounds */
+	uint64_t memory_bytes;       /* state, in-flight and what workers hold besides: what memory.max bounds */
 	uint64_t standby_partitions; /* changelog partitions of other members that are followed */
 	uint64_t standby_behind;     /* offsets to their ends; UINT64_MAX: not known yet */
 	uint64_t standby_records;    /* taken in so far */

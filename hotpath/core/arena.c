@@ -25,6 +25,8 @@ struct weir_arena {
 };
 
 #ifdef WEIR_JEMALLOC
+#define ALL_ARENAS "4096" /* MALLCTL_ARENAS_ALL */
+_Static_assert(MALLCTL_ARENAS_ALL == 4096, "as text");
 enum { SPARE_MAX = 1024, NUMBER_MAX = 2046 }; /* as many as workers; the largest that fits MALLOCX_ARENA's int */
 /* Number + 1 of jemalloc arenas that nobody uses: the next engine of the process takes them, as jemalloc's numbers run
  * out and each holds some megabytes. @thread any */
@@ -146,6 +148,22 @@ void weir_arena_give(struct weir_arena *ar, void *p, size_t bytes, size_t align)
 	free(p);
 #endif
 	arena_account(ar, (uint64_t)0 - bytes);
+}
+
+void weir_memory_trim(uint64_t counted, uint64_t max)
+{
+	if (counted < max / 3)
+		return;
+#ifdef WEIR_JEMALLOC
+	/* What is kept: freed and still backed by memory, over all arenas. */
+	uint64_t epoch = 1;
+	size_t pages = 0, bytes = sizeof pages;
+	if (mallctl("epoch", NULL, NULL, &epoch, sizeof epoch) != 0 ||
+	    mallctl("stats.arenas." ALL_ARENAS ".pdirty", &pages, &bytes, NULL, 0) != 0)
+		return;
+	if (counted + 2 * (uint64_t)pages * 4096 > max)
+		(void)mallctl("arena." ALL_ARENAS ".purge", NULL, NULL, NULL, 0);
+#endif
 }
 
 void *weir_blocks_take_piece(struct weir_blocks *bl)

@@ -171,6 +171,20 @@ void weir_join_destroy(struct weir_join *jn)
 	free(jn);
 }
 
+uint64_t weir_join_held_bytes(const struct weir_join *jn)
+{
+	uint64_t bytes = jn->block_bytes + jn->large_bytes + jn->scratch.bytes_total + jn->found.capacity +
+			 jn->window.capacity + (jn->counts ? COUNTS_MAX * sizeof *jn->counts : 0);
+	uint64_t each = sizeof *jn->order + sizeof *jn->tasks + sizeof *jn->sorted +
+			(jn->marks[0] ? 2 * sizeof *jn->marks[0] : 0);
+	bytes += jn->order_capacity * each;
+	for (uint32_t i = 0; i < jn->lane_count; i++)
+		bytes += jn->lanes[i].items.capacity;
+	for (uint32_t k = 0; k < jn->ps->slot_count; k++)
+		bytes += jn->first[k].capacity;
+	return bytes + (jn->beside ? weir_beside_held_bytes(jn) : 0);
+}
+
 /* ---- results ---- */
 
 /* A join of two tables: a table itself, by the same key. */

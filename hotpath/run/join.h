@@ -35,6 +35,8 @@ void weir_join_merge(struct weir_join *jn);
 /* Applies the rows of an own slot and hands its results on. False: no fragment is free, come again for the same slot.
  * *end_max: at close_all, the task time from which on rows closed are late. */
 bool weir_join_run(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, bool close_all, int64_t *end_max);
+/* Bytes of memory it has for what it holds and merges. */
+uint64_t weir_join_held_bytes(const struct weir_join *jn);
 /* All slots are through: forgets what was held. */
 void weir_join_reset(struct weir_join *jn);
 

@@ -163,6 +163,16 @@ void weir_beside_destroy(struct weir_join *jn)
 	free(be);
 }
 
+uint64_t weir_beside_held_bytes(const struct weir_join *jn)
+{
+	const struct weir_beside *be = jn->beside;
+	uint64_t bytes = 2 * be->merged_capacity * sizeof *be->merged[0];
+	for (uint32_t k = 0; k < jn->ps->slot_count; k++)
+		bytes +=
+			be->slots[k].capacity * sizeof(struct ref) + be->slots[k].piece_capacity * sizeof(struct piece);
+	return bytes;
+}
+
 void weir_beside_reset(struct weir_join *jn)
 {
 	for (uint32_t s = 0; s < jn->ps->slot_count; s++) {

@@ -44,6 +44,7 @@ void *weir_join_more(struct weir_join *jn, struct hold_memory *hm, size_t bytes)
 	if (bytes > BLOCK_BYTES / 4) {
 		struct block *bl = weir_xmalloc(sizeof *bl + bytes);
 		bl->next = jn->large;
+		jn->large_bytes += bytes;
 		jn->large = bl;
 		return bl->bytes;
 	}
@@ -53,6 +54,7 @@ void *weir_join_more(struct weir_join *jn, struct hold_memory *hm, size_t bytes)
 		jn->free_count--;
 	} else {
 		bl = weir_xmalloc(sizeof *bl + BLOCK_BYTES);
+		jn->block_bytes += sizeof *bl + BLOCK_BYTES;
 	}
 	bl->next = jn->blocks;
 	jn->blocks = bl;
@@ -721,12 +723,14 @@ void weir_join_reset(struct weir_join *jn)
 	weir_scratch_reset(&jn->scratch);
 	weir_join_blocks_free(jn->large);
 	jn->large = NULL;
+	jn->large_bytes = 0;
 	memset(jn->memory, 0, jn->ps->slot_count * sizeof *jn->memory);
 	memset(jn->slot_rows, 0, jn->ps->slot_count * sizeof *jn->slot_rows);
 	while (jn->blocks) {
 		struct block *bl = jn->blocks;
 		jn->blocks = bl->next;
 		if (jn->free_count == BLOCKS_KEPT) {
+			jn->block_bytes -= sizeof *bl + BLOCK_BYTES;
 			free(bl);
 			continue;
 		}

@@ -104,8 +104,9 @@ struct weir_join {
 	struct hold_memory *memory; /* by slot */
 	struct block *blocks, *free_blocks, *large;
 	uint32_t free_count;
-	struct weir_scratch scratch; /* originals */
-	uint32_t *slot_rows;         /* by slot: how many are held */
+	uint64_t block_bytes, large_bytes; /* of blocks, free ones too; of large */
+	struct weir_scratch scratch;       /* originals */
+	uint32_t *slot_rows;               /* by slot: how many are held */
 	uint16_t by_slot[WEIR_BATCH_ROWS];
 	/* merged: rows by slot, in their order */
 	uint32_t *order;       /* lanes of the group, by their number in it, in the order of their items */
@@ -185,6 +186,8 @@ bool weir_beside_run(struct weir_join *jn, struct weir_bundle *b, struct weir_sl
 void weir_beside_write(struct weir_join *jn, struct weir_rows *r);
 /* What was held is forgotten. */
 void weir_beside_reset(struct weir_join *jn);
+/* Bytes of memory besides the blocks that rows lie in. */
+uint64_t weir_beside_held_bytes(const struct weir_join *jn);
 /* The first column of a side in the join's rows. */
 WEIR_INLINE uint32_t weir_beside_column(const struct weir_join *jn, uint32_t side)
 {

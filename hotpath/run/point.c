@@ -54,6 +54,7 @@ static void level_begin(struct weir_worker *w, uint32_t level)
 	for (uint32_t s = pt->stage; s < pl->stage_count && pl->stages[s].level == level; s++)
 		if (w->st->joins[s])
 			weir_join_merge(w->st->joins[s]);
+	weir_worker_count_held(w);
 }
 
 /* Runs the stage branches of a filled fragment and sends it to every owner. */
@@ -405,6 +406,8 @@ static void point_finish(struct weir_worker *w, struct weir_bundle *b, struct we
 	if (b->results.bytes == 0) /* the next order point may have a use for it */
 		weir_bundle_spare_results(w, b);
 	atomic_fetch_add_explicit(&w->bundle_bytes, weir_bundle_bytes(b), memory_order_relaxed);
+	atomic_store_explicit(&w->ready_bytes, weir_bundle_bytes(b), memory_order_relaxed);
+	atomic_store_explicit(&w->ready_seq, b->seq, memory_order_relaxed);
 	st->last_seen |= in->last;
 	if (in->settled)
 		weir_doubt_end(w);
@@ -413,6 +416,7 @@ static void point_finish(struct weir_worker *w, struct weir_bundle *b, struct we
 	st->point.active = false;
 	st->pending_at = (st->pending_at + 1) % WORKER_PENDING_MAX;
 	st->pending_count--;
+	weir_worker_count_held(w);
 	bool pushed = weir_ring_push(&w->bundle, b);
 	WEIR_ASSERT(pushed); /* as large as the pool */
 	weir_ring_publish(&w->bundle);

@@ -221,14 +221,15 @@ struct weir_bundle {
 	char warning[320]; /* implausible event times of a scan, said by the first batch that has any; "" none */
 	uint32_t warning_scan;
 	bool fail; /* errors.policy=fail met a bad record: refusal[0] says which */
+	bool over; /* its results would have taken more than there is: some are missing */
 	uint64_t state_entries;
 	uint64_t state_bytes;
 	bool committed; /* set by snap: epoch is durable */
 };
-/* What its buffers take. */
+/* What its buffers take. Deltas are given room for all they could be, and fill a third of it. */
 WEIR_INLINE size_t weir_bundle_bytes(const struct weir_bundle *b)
 {
-	return b->results.capacity + b->order.capacity + b->deltas.capacity;
+	return b->results.capacity + b->order.capacity + b->deltas.bytes;
 }
 
 /* ---- io to snap ---- */

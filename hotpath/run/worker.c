@@ -161,6 +161,7 @@ enum weir_err weir_worker_create(struct weir_worker **out, const struct weir_wor
 		weir_worker_destroy(w);
 		return err;
 	}
+	atomic_store_explicit(&w->held_bytes, cf->fixed_bytes, memory_order_relaxed);
 	*out = w;
 	return WEIR_OK;
 }
@@ -326,7 +327,7 @@ static void bundle_reset(struct weir_bundle *b, uint32_t parts, size_t keep)
 	b->refusal_count = 0;
 	b->warning[0] = 0;
 	b->refusals = 0;
-	b->fail = b->committed = false;
+	b->fail = b->over = b->committed = false;
 	for (uint32_t p = 0; p < parts; p++)
 		b->part_time[p] = WEIR_TIME_UNSET;
 }
@@ -370,6 +371,67 @@ void weir_bundle_spare_results(struct weir_worker *w, struct weir_bundle *b)
 	else
 		weir_buf_fini(&b->results);
 	b->results = (struct weir_buf){0};
+}
+
+/* Of bundles that results are being written to. */
+static void count_building(struct weir_worker *w)
+{
+	struct weir_worker_state *st = w->st;
+	uint64_t bytes = st->current ? weir_bundle_bytes(st->current) : 0;
+	for (uint32_t i = 0; i < st->pending_count; i++) {
+		const struct weir_bundle *b = st->pending[(st->pending_at + i) % WORKER_PENDING_MAX].bundle;
+		bytes += b ? weir_bundle_bytes(b) : 0;
+	}
+	atomic_store_explicit(&w->building_bytes, bytes, memory_order_relaxed);
+}
+
+void weir_worker_count_held(struct weir_worker *w)
+{
+	struct weir_worker_state *st = w->st;
+	uint64_t bytes = w->cf.fixed_bytes;
+	for (uint32_t s = 0; s < w->cf.plan->stage_count; s++)
+		bytes += st->joins[s] ? weir_join_held_bytes(st->joins[s]) : 0;
+	for (uint32_t i = 0; i < st->spare_deltas_count; i++)
+		bytes += st->spare_deltas[i].capacity;
+	for (uint32_t i = 0; i < st->spare_results_count; i++)
+		bytes += st->spare_results[i].capacity;
+	atomic_store_explicit(&w->held_bytes, bytes, memory_order_relaxed);
+	count_building(w);
+}
+
+enum { RESULTS_ROOM = 256 << 10, RESULTS_FREELY = 1 << 20 };
+
+/* Whether b's results may be added to. An order point makes as many as its rows have matches, and its results leave
+ * together: where their buffer, which grows by as much again, would no longer fit beside all that the workers hold and
+ * an eighth for io and snap, the run ends, as it does behind a bad record. Bundles of earlier order points do not
+ * count: they have their share, and where they are large nothing is read before they are back. */
+static WEIR_NOINLINE bool results_fit(struct weir_worker *w, struct weir_bundle *b)
+{
+	uint64_t bytes = 0, more = b->results.capacity > RESULTS_ROOM ? b->results.capacity : RESULTS_ROOM;
+	if (b->over)
+		return false;
+	if (w->cf.memory_max == 0 || more < RESULTS_FREELY)
+		return true;
+	count_building(w);
+	atomic_fetch_add_explicit(&w->building_bytes, more, memory_order_relaxed); /* others may grow right now, too */
+	for (uint32_t i = 0; i < w->cf.count; i++) {
+		const struct weir_worker *p = w->peers[i];
+		bytes += weir_arena_bytes(p->arena) + atomic_load_explicit(&p->held_bytes, memory_order_relaxed) +
+			 atomic_load_explicit(&p->building_bytes, memory_order_relaxed);
+		if (b->seq != 0 && atomic_load_explicit(&p->ready_seq, memory_order_relaxed) == b->seq)
+			bytes += atomic_load_explicit(&p->ready_bytes, memory_order_relaxed);
+	}
+	b->over = bytes > w->cf.memory_max / 8 * 7;
+	if (!b->over)
+		(void)weir_buf_room(&b->results, RESULTS_ROOM);
+	weir_memory_trim(bytes, w->cf.memory_max);
+	count_building(w);
+	return !b->over;
+}
+
+static inline bool has_room(struct weir_worker *w, struct weir_bundle *b)
+{
+	return WEIR_LIKELY(b->results.capacity - b->results.bytes >= RESULTS_ROOM && !b->over) || results_fit(w, b);
 }
 
 static struct weir_bundle *bundle_current(struct weir_worker *w)
@@ -639,7 +701,7 @@ static void run_stage0(struct weir_worker *w, struct weir_fragment *fr)
 	}
 	for (uint32_t i = 0; i < sc->branch_count; i++) {
 		struct weir_tail *tl = st->tails[sc->branches[i]];
-		if (!tl)
+		if (!tl || !has_room(w, b))
 			continue;
 		size_t at = b->results.bytes;
 		const struct weir_plan_branch *br = &pl->branches[sc->branches[i]];
@@ -707,7 +769,7 @@ void weir_worker_put_rows(struct weir_worker *w, struct weir_bundle *b, uint32_t
 	for (uint32_t i = 0; i < ps->branch_count; i++) {
 		uint32_t branch = ps->branches[i];
 		struct weir_tail *tl = st->tails[branch];
-		if (!tl)
+		if (!tl || !has_room(w, b))
 			continue;
 		size_t at = b->results.bytes;
 		struct weir_tail_done done;
@@ -1052,7 +1114,7 @@ static bool decode_step(struct weir_worker *w)
 	st->now = &st->decoded;
 	run_stage0(w, fr);
 	st->now = &st->applied_counts;
-	atomic_store_explicit(&w->building_bytes, st->current->results.bytes, memory_order_relaxed);
+	count_building(w);
 	if (st->inline_apply) {
 		apply_scan_fragment(w, st->current, fr);
 		fragment_done(w, fr);

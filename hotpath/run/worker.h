@@ -34,7 +34,9 @@ struct weir_worker_conf {
 	uint32_t fragments;      /* per scan or stage: 2..64 */
 	size_t bundle_bytes_max; /* a bundle's buffer that grew beyond is given back after use */
 	uint32_t bundles;        /* 2..64 */
-	uint64_t copies_max; /* state is copied for faster look-ups only as long as it takes less, copies included */
+	uint64_t memory_max;  /* results that no longer fit beside all else the workers hold end the run; 0: no limit */
+	uint64_t fixed_bytes; /* what its fragments take, about */
+	uint64_t copies_max;  /* state is copied for faster look-ups only as long as it takes less, copies included */
 };
 
 struct weir_worker {
@@ -55,7 +57,11 @@ struct weir_worker {
 	struct weir_arena *arena;
 	_Atomic uint64_t state_bytes;    /* @writer worker @reader io, any: of its arena */
 	_Atomic uint64_t bundle_bytes;   /* @writer worker @reader io: results and deltas of bundles not yet written */
-	_Atomic uint64_t building_bytes; /* @writer worker @reader io: results of the bundle that is being filled */
+	_Atomic uint64_t building_bytes; /* @writer worker @reader io, workers: of bundles that are being filled */
+	_Atomic uint64_t ready_seq;      /* @writer worker @reader workers: of the bundle that went last, */
+	_Atomic uint64_t ready_bytes;    /* and what it takes */
+	_Atomic uint64_t held_bytes;     /* @writer worker @reader io, workers: besides: fragments, what joins hold and
+					    merge, buffers kept for later bundles */
 	_Atomic uint64_t dirty_bytes;    /* @writer worker @reader io: what the next barrier has to write, about */
 	_Atomic uint64_t dirty_grown; /* @writer worker @reader io: by how much that grew up to the last order point */
 	_Atomic bool *part_ended;     /* @writer worker @reader io: per partition of a repartition topic: all that

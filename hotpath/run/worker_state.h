@@ -88,6 +88,8 @@ struct weir_worker_state {
 	struct weir_doubt *doubt; /* doubt.h; NULL: none */
 };
 
+/* Says how many bytes are held besides state (weir_worker.held_bytes), and in bundles that are being filled. */
+void weir_worker_count_held(struct weir_worker *w);
 /* point.c: begins, or goes on with, the order point at the head of pending. True if it did anything. */
 bool weir_point_step(struct weir_worker *w);
 

@@ -18,14 +18,30 @@ static unsigned class_up(size_t bytes)
 	return c < CLASS_MIN ? CLASS_MIN : c;
 }
 
+void weir_pool_count(struct weir_pool *pl, struct weir_block *bk)
+{
+	size_t bytes = bk->map != NULL ? bk->buf.bytes : bk->buf.capacity;
+	pl->bytes_held += (uint64_t)bytes - bk->counted;
+	bk->counted = bytes;
+}
+
+static void block_free(struct weir_pool *pl, struct weir_block *bk)
+{
+	pl->bytes_held -= bk->counted;
+	if (bk->map != NULL)
+		munmap(bk->map, bk->map_bytes);
+	else
+		weir_buf_fini(&bk->buf);
+	free(bk);
+}
+
 void weir_pool_fini(struct weir_pool *pl)
 {
 	for (unsigned c = 0; c < WEIR_POOL_CLASSES; c++)
 		while (pl->idle[c] != NULL) {
 			struct weir_block *bk = pl->idle[c];
 			pl->idle[c] = bk->next;
-			weir_buf_fini(&bk->buf);
-			free(bk);
+			block_free(pl, bk);
 		}
 	pl->bytes_idle = 0;
 }
@@ -48,6 +64,7 @@ struct weir_block *weir_pool_take(struct weir_pool *pl, size_t bytes)
 	bk->buf.capacity = (size_t)1 << c;
 	bk->buf.data = weir_xmalloc(bk->buf.capacity);
 	bk->refs = 1;
+	weir_pool_count(pl, bk);
 	return bk;
 }
 
@@ -90,16 +107,11 @@ void weir_pool_drop(struct weir_pool *pl, struct weir_block *bk)
 {
 	if (bk == NULL || --bk->refs != 0)
 		return;
-	if (bk->map != NULL) {
-		munmap(bk->map, bk->map_bytes);
-		free(bk);
+	if (bk->map != NULL || pl->bytes_idle + bk->buf.capacity > weir_pool_idle_max(pl)) {
+		block_free(pl, bk);
 		return;
 	}
-	if (pl->bytes_idle + bk->buf.capacity > WEIR_POOL_IDLE_BYTES_MAX) {
-		weir_buf_fini(&bk->buf);
-		free(bk);
-		return;
-	}
+	weir_pool_count(pl, bk);
 	unsigned c = 63 - (unsigned)__builtin_clzll(bk->buf.capacity);
 	bk->next = pl->idle[c];
 	pl->idle[c] = bk;

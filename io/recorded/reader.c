@@ -75,16 +75,25 @@ static WEIR_COLD WEIR_PRINTF(2, 3) void warn(struct weir_reader_env *env, const 
 		env->warnings[env->warning_count++] = text;
 }
 
+static size_t box_bytes(const struct weir_unit_box *box)
+{
+	return box->capacity * sizeof *box->records;
+}
+
 static struct weir_unit_box *unit_take(struct weir_reader_env *env, uint32_t records)
 {
 	struct weir_unit_box *box = env->idle_units;
-	if (box != NULL)
+	if (box != NULL) {
 		env->idle_units = box->next;
-	else
+		env->idle_unit_bytes -= box_bytes(box);
+	} else {
 		box = weir_xcalloc(1, sizeof *box);
+	}
 	if (box->capacity < records) {
+		env->pool.bytes_held -= box_bytes(box);
 		box->capacity = records < 512 ? 512 : records < 2048 ? 2048 : WEIR_UNIT_RECORDS_MAX;
-		box->records = weir_xrealloc(box->records, box->capacity * sizeof *box->records);
+		env->pool.bytes_held += box_bytes(box);
+		box->records = weir_xrealloc(box->records, box_bytes(box));
 	}
 	box->next = NULL;
 	return box;
@@ -95,6 +104,13 @@ void weir_reader_release(struct weir_reader_env *env, struct weir_unit *u)
 	struct weir_unit_box *box = (struct weir_unit_box *)u;
 	weir_pool_drop(&env->pool, box->block);
 	box->block = NULL;
+	if (env->idle_unit_bytes + box_bytes(box) > weir_pool_idle_max(&env->pool)) {
+		env->pool.bytes_held -= box_bytes(box);
+		free(box->records);
+		free(box);
+		return;
+	}
+	env->idle_unit_bytes += box_bytes(box);
 	box->next = env->idle_units;
 	env->idle_units = box;
 }
@@ -284,8 +300,10 @@ static bool block_map(struct weir_reader *rd, size_t bytes)
 		rd->block_at = rd->at;
 	}
 	size_t want = (size_t)(rd->at - rd->block_at) + bytes + BLOCKS_AT_ONCE_MAX * env->block_bytes;
-	if (weir_block_populate(bk, want < bk->buf.capacity ? want : bk->buf.capacity))
+	if (weir_block_populate(bk, want < bk->buf.capacity ? want : bk->buf.capacity)) {
+		weir_pool_count(&env->pool, bk);
 		return true;
+	}
 	if (errno == EINVAL)
 		env->map_bytes = 0;
 	return false;
@@ -689,6 +707,7 @@ static enum weir_err walk_start(struct weir_reader *rd, const char **bad, enum w
 			weir_pool_take(&env->pool, rd->inflated_bytes != 0 ? rd->inflated_bytes : bytes * 4);
 		enum weir_inflate rc = weir_codec_inflate(env->cc, weir_stored_codec(sb), p, bytes, &bk->buf,
 							  env->batch_bytes_max, bad);
+		weir_pool_count(&env->pool, bk);
 		if (rc != WEIR_INFLATE_OK) {
 			weir_pool_drop(&env->pool, bk);
 			if (rc == WEIR_INFLATE_TOO_LARGE) {

@@ -29,6 +29,7 @@ struct weir_reader_env {
 	struct weir_pool pool;
 	struct weir_codec_ctx *cc;
 	struct weir_unit_box *idle_units;
+	size_t idle_unit_bytes; /* of their records: as many as the pool may keep idle of blocks */
 	uint64_t damaged_batches;
 	uint64_t damaged_records;
 	char *warnings[WEIR_WARNINGS_MAX];

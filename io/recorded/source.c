@@ -198,6 +198,11 @@ static void source_close(struct weir_stream_log *sl)
 	free(sr);
 }
 
+static uint64_t source_memory(const struct weir_stream_log *sl)
+{
+	return ((const struct source *)sl)->env.pool.bytes_held;
+}
+
 static const struct weir_stream_ops source_ops = {
 	.partitions = source_partitions,
 	.peek = source_peek,
@@ -208,6 +213,7 @@ static const struct weir_stream_ops source_ops = {
 	.event_fd = source_event_fd,
 	.topic = source_topic,
 	.close = source_close,
+	.memory = source_memory,
 };
 
 void weir_recorded_source_damaged(const struct weir_stream_log *sl, uint64_t *batches, uint64_t *records)
@@ -335,6 +341,7 @@ static enum weir_err source_open_parts(struct source *sr, const struct weir_reco
 			return err;
 		total += count;
 	}
+	sr->env.pool.idle_bytes_max = spec->idle_bytes_max;
 	while (sr->env.block_bytes > 16384 && (uint64_t)sr->env.block_bytes * total > READ_AHEAD_BYTES)
 		sr->env.block_bytes /= 2;
 	/* What is not committed may be cut by its writer's next start. */

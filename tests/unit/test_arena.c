@@ -214,6 +214,35 @@ static void test_absorb(void **state)
 	weir_arena_destroy(to);
 }
 
+#ifdef WEIR_JEMALLOC
+static size_t kept_bytes(void)
+{
+	uint64_t epoch = 1;
+	size_t pages = 0, bytes = sizeof pages;
+	assert_int_equal(mallctl("epoch", NULL, NULL, &epoch, sizeof epoch), 0);
+	assert_int_equal(mallctl("stats.arenas.4096.pdirty", &pages, &bytes, NULL, 0), 0);
+	return pages * 4096;
+}
+
+/* What was freed is kept as long as there is room for it. */
+static void test_trim(void **state)
+{
+	(void)state;
+	enum { BIG = 64 << 20 };
+	uint8_t *p = mallocx(BIG, MALLOCX_TCACHE_NONE);
+	assert_non_null(p);
+	memset(p, 1, BIG);
+	sdallocx(p, BIG, MALLOCX_TCACHE_NONE);
+	size_t kept = kept_bytes();
+	assert_true(kept >= BIG / 2);
+	weir_memory_trim(BIG, 16 * (uint64_t)BIG);
+	weir_memory_trim(BIG, BIG + 4 * (uint64_t)BIG);
+	assert_true(kept_bytes() >= BIG / 2);
+	weir_memory_trim(BIG, BIG + (uint64_t)BIG / 2);
+	assert_true(kept_bytes() < BIG / 16);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +253,7 @@ int main(void)
 		cmocka_unit_test(test_absorb),
 #ifdef WEIR_JEMALLOC
 		cmocka_unit_test(test_jemalloc_arenas_are_used_again),
+		cmocka_unit_test(test_trim),
 #endif
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

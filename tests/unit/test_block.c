@@ -212,6 +212,44 @@ static void test_cut_while_read(void **state)
 	}
 }
 
+/* What a source holds is counted, goes back where little may be kept, and is kept where more may be. */
+static void test_memory(void **state)
+{
+	(void)state;
+	enum { RECORDS = 4000, VALUE = 1000 };
+	static const char *const topic = "t";
+	char *dir = tmpdir_make();
+	struct weir_diag *dg = NULL;
+	make_topic(dir, RECORDS, VALUE, VALUE);
+	for (int kept = 0; kept < 2; kept++) {
+		struct weir_stream_log *sl;
+		struct weir_recorded_source_spec spec = {.path = dir,
+							 .topics = &topic,
+							 .topic_count = 1,
+							 .bounded = WEIR_STARTUP_LATEST,
+							 .idle_bytes_max = kept ? 0 : 100000};
+		struct weir_unit *held[RECORDS / 10];
+		int64_t ts;
+		uint32_t n = 0;
+		OK(weir_recorded_source_open(&sl, &spec, &dg));
+		assert_int_equal(sl->ops->memory(sl), 0);
+		while (sl->ops->peek(sl, 0, &ts, &dg) == WEIR_POLL_UNIT)
+			OK(sl->ops->take(sl, 0, &held[n++], &dg));
+		assert_int_equal(n, RECORDS / 10);
+		uint64_t all = sl->ops->memory(sl);
+		assert_in_range(all, RECORDS * VALUE, 24 * RECORDS * VALUE);
+		while (n != 0)
+			sl->ops->release(sl, held[--n]);
+		if (kept)
+			assert_int_equal(sl->ops->memory(sl), all);
+		else
+			assert_in_range(sl->ops->memory(sl), 0,
+					(2 << 20) + 2 * 100000); /* a block is still read from */
+		sl->ops->close(sl);
+	}
+	tmpdir_remove(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +257,7 @@ int main(void)
 		cmocka_unit_test(test_several_mappings),
 		cmocka_unit_test(test_deleted_while_read),
 		cmocka_unit_test(test_cut_while_read),
+		cmocka_unit_test(test_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

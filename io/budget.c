@@ -1,0 +1,65 @@
+/* budget.c: how memory.max is divided before the first record (budget.h). @thread init
+ *
+ * Measured with the jobs of tests/integration/memory_small.sh; the process's code, libraries, stacks and what the
+ * allocator keeps for itself come on top, and take 16 MiB or so. */
+#include "io/budget.h"
+
+enum {
+	FRAGMENTS_LEAST = 2,
+	FRAGMENTS_MOST = 8,
+	FRAGMENT_BYTES = 512 << 10, /* decoder, columns, keys, programs */
+	ENGINE_BYTES = 32 << 20,    /* one order point in flight, and what a small state may grow by until it */
+	WRITER_BYTES = 192 << 10,   /* a partition of a result or changelog topic: the stored batch being filled */
+	POINT_RECORDS = 1 << 16,    /* what follows is of an order point of so many: */
+	JOIN_BYTES = 12 << 20,      /* rows that a join holds */
+	JOIN_WORKER_BYTES = 7 << 20 /* and their order, which each worker makes of all of them */
+};
+
+static bool feeds_stage(const struct weir_plan *pl, const struct weir_plan_stage *ps)
+{
+	for (uint32_t i = 0; i < ps->branch_count; i++)
+		if (pl->branches[ps->branches[i]].to == WEIR_TO_STAGE)
+			return true;
+	return false;
+}
+
+/* Records of an order point at most: it comes for its bytes, too, and of those no record takes fewer than this. */
+static uint64_t point_records(const struct weir_settings *st)
+{
+	enum { RECORD_BYTES_LEAST = 16 };
+	uint64_t records = (uint64_t)st->order_point_records,
+		 most = (uint64_t)st->order_point_bytes / RECORD_BYTES_LEAST;
+	return records < most ? records : most;
+}
+
+static bool is_recorded(const struct weir_plan_sink *sk)
+{
+	return sk->table != NULL && sk->table->options.connector == WEIR_CONNECTOR_RECORDED;
+}
+
+void weir_budget_make(struct weir_budget *out, const struct weir_plan *pl, const struct weir_settings *st,
+		      uint32_t workers)
+{
+	bool at_once = workers == 1 || pl->route_direct; /* a scan's batch needs one, whatever there are */
+	uint64_t pools = 0, joins = 0, partitions = 1, writers = 0, records = point_records(st);
+	for (uint32_t s = 0; s < pl->sink_count; s++)
+		writers += is_recorded(&pl->sinks[s]);
+	for (uint32_t s = 0; s < pl->stage_count; s++) {
+		pools += feeds_stage(pl, &pl->stages[s]);
+		joins += pl->stages[s].def.kind == WEIR_STATE_JOIN;
+		writers += writers != 0 && !weir_plan_stage_is_transient(&pl->stages[s]);
+	}
+	for (uint32_t s = 0; s < pl->scan_count; s++)
+		partitions = pl->scans[s].partition_count > partitions ? pl->scans[s].partition_count : partitions;
+	uint64_t each = (pools + (at_once ? 0 : pl->scan_count)) * FRAGMENT_BYTES; /* a fragment of every pool */
+	uint64_t fixed = at_once ? (uint64_t)pl->scan_count * FRAGMENT_BYTES : 0;
+	uint64_t most = each != 0 ? st->memory_max / 16 / (each * workers) : FRAGMENTS_MOST;
+	out->fragments = most < FRAGMENTS_LEAST  ? FRAGMENTS_LEAST
+			 : most > FRAGMENTS_MOST ? FRAGMENTS_MOST
+						 : (uint32_t)most;
+	out->fixed_bytes = fixed + out->fragments * each;
+	out->least = ENGINE_BYTES +
+		     workers * (fixed + FRAGMENTS_LEAST * each + joins * JOIN_WORKER_BYTES / POINT_RECORDS * records) +
+		     joins * JOIN_BYTES / POINT_RECORDS * records + writers * partitions * WRITER_BYTES;
+	out->least = weir_align_up(out->least, 1 << 20);
+}
