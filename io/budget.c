@@ -12,7 +12,8 @@ enum {
 	WRITER_BYTES = 192 << 10,   /* a partition of a result or changelog topic: the stored batch being filled */
 	POINT_RECORDS = 1 << 16,    /* what follows is of an order point of so many: */
 	JOIN_BYTES = 12 << 20,      /* rows that a join holds */
-	JOIN_WORKER_BYTES = 7 << 20 /* and their order, which each worker makes of all of them */
+	JOIN_ORDER_BYTES = 7 << 20, /* and their order, which each worker makes of all of them; */
+	JOIN_BESIDE_BYTES = 2 << 20 /* beside a table of its own ones */
 };
 
 static bool feeds_stage(const struct weir_plan *pl, const struct weir_plan_stage *ps)
@@ -37,16 +38,26 @@ static bool is_recorded(const struct weir_plan_sink *sk)
 	return sk->table != NULL && sk->table->options.connector == WEIR_CONNECTOR_RECORDED;
 }
 
+/* How many bytes each worker needs to order the rows of a join's order point: least where there is nothing to order
+ * (a table's history), or only own rows (beside a table). */
+static uint64_t order_bytes(const struct weir_plan_stage *ps)
+{
+	const struct weir_state_def *def = &ps->def;
+	bool beside = def->sides[0].table != def->sides[1].table && !def->versioned && def->foreign == 0;
+	return beside || ps->input_count < 2 ? JOIN_BESIDE_BYTES : JOIN_ORDER_BYTES;
+}
+
 void weir_budget_make(struct weir_budget *out, const struct weir_plan *pl, const struct weir_settings *st,
 		      uint32_t workers)
 {
 	bool at_once = workers == 1 || pl->route_direct; /* a scan's batch needs one, whatever there are */
-	uint64_t pools = 0, joins = 0, partitions = 1, writers = 0, records = point_records(st);
+	uint64_t pools = 0, joins = 0, order = 0, partitions = 1, writers = 0, records = point_records(st);
 	for (uint32_t s = 0; s < pl->sink_count; s++)
 		writers += is_recorded(&pl->sinks[s]);
 	for (uint32_t s = 0; s < pl->stage_count; s++) {
 		pools += feeds_stage(pl, &pl->stages[s]);
 		joins += pl->stages[s].def.kind == WEIR_STATE_JOIN;
+		order += pl->stages[s].def.kind == WEIR_STATE_JOIN ? order_bytes(&pl->stages[s]) : 0;
 		writers += writers != 0 && !weir_plan_stage_is_transient(&pl->stages[s]);
 	}
 	for (uint32_t s = 0; s < pl->scan_count; s++)
@@ -58,8 +69,7 @@ void weir_budget_make(struct weir_budget *out, const struct weir_plan *pl, const
 			 : most > FRAGMENTS_MOST ? FRAGMENTS_MOST
 						 : (uint32_t)most;
 	out->fixed_bytes = fixed + out->fragments * each;
-	out->least = ENGINE_BYTES +
-		     workers * (fixed + FRAGMENTS_LEAST * each + joins * JOIN_WORKER_BYTES / POINT_RECORDS * records) +
+	out->least = ENGINE_BYTES + workers * (fixed + FRAGMENTS_LEAST * each + order / POINT_RECORDS * records) +
 		     joins * JOIN_BYTES / POINT_RECORDS * records + writers * partitions * WRITER_BYTES;
 	out->least = weir_align_up(out->least, 1 << 20);
 }

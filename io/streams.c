@@ -78,6 +78,7 @@ static enum weir_err open_recorded(struct weir_stream_log **out, const struct we
 		.open_transaction_abort = to->scan_end_of_file && strcmp(to->scan_end_of_file, "abort") == 0,
 		.read_uncommitted = to->isolation_level && strcmp(to->isolation_level, "read_uncommitted") == 0,
 		.batch_bytes_max = (uint32_t)co->settings.batch_bytes_max,
+		.batch_memory_max = (size_t)co->settings.memory_max / 4, /* the share of data in flight */
 		.idle_bytes_max = co->settings.memory_max / 64 / co->plan->scan_count,
 		/* It is the page cache's memory, but counts as held: where memory is short, files are read. */
 		.map_bytes = co->settings.memory_max / 16 / co->plan->scan_count,

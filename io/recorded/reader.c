@@ -355,6 +355,25 @@ WEIR_INLINE const uint8_t *at_block(const struct weir_reader *rd)
 
 /* ---- damage ---- */
 
+/* A batch that there is no room for. Returns the error. */
+static WEIR_COLD enum weir_err no_room(const struct weir_reader *rd, const struct weir_stored *sb,
+				       struct weir_diag **dg)
+{
+	char *path = seg_path(rd, rd->seg);
+	weir_diag_set(dg, WEIR_E_STATE,
+		      "%s: the batch at byte %llu (offsets %lld to %lld) has no room: it is held whole, and takes more "
+		      "than a quarter of memory.max, which is %llu bytes. Give it more (-X memory.max=...)",
+		      path, (unsigned long long)rd->at, (long long)sb->base_offset,
+		      (long long)weir_stored_last_offset(sb), (unsigned long long)rd->env->batch_memory_max);
+	free(path);
+	return WEIR_E_STATE;
+}
+
+static bool has_room(const struct weir_reader *rd, size_t bytes)
+{
+	return rd->env->batch_memory_max == 0 || bytes <= rd->env->batch_memory_max;
+}
+
 static WEIR_COLD enum weir_err damage_error(struct weir_reader *rd, const struct weir_stored *sb, enum weir_err code,
 					    const char *why, struct weir_diag **dg)
 {
@@ -643,6 +662,10 @@ static enum weir_poll head_find(struct weir_reader *rd, struct weir_diag **dg)
 				return WEIR_POLL_ERROR;
 			continue;
 		}
+		if (!has_room(rd, sb->bytes)) {
+			(void)no_room(rd, sb, dg);
+			return WEIR_POLL_ERROR;
+		}
 		bool wanted = sb->count != 0 && !(sb->attributes & WEIR_ATTR_CONTROL) &&
 			      weir_stored_last_offset(sb) >= rd->next_offset;
 		if (wanted && sb->attributes & WEIR_ATTR_TRANSACTIONAL && !rd->env->read_uncommitted) {
@@ -705,11 +728,14 @@ static enum weir_err walk_start(struct weir_reader *rd, const char **bad, enum w
 	} else {
 		struct weir_block *bk =
 			weir_pool_take(&env->pool, rd->inflated_bytes != 0 ? rd->inflated_bytes : bytes * 4);
-		enum weir_inflate rc = weir_codec_inflate(env->cc, weir_stored_codec(sb), p, bytes, &bk->buf,
-							  env->batch_bytes_max, bad);
+		size_t bytes_max = has_room(rd, env->batch_bytes_max) ? env->batch_bytes_max : env->batch_memory_max;
+		enum weir_inflate rc =
+			weir_codec_inflate(env->cc, weir_stored_codec(sb), p, bytes, &bk->buf, bytes_max, bad);
 		weir_pool_count(&env->pool, bk);
 		if (rc != WEIR_INFLATE_OK) {
 			weir_pool_drop(&env->pool, bk);
+			if (rc == WEIR_INFLATE_TOO_LARGE && bytes_max < env->batch_bytes_max)
+				return no_room(rd, sb, dg);
 			if (rc == WEIR_INFLATE_TOO_LARGE) {
 				*bad = "it inflates to more than batch.bytes.max";
 				*code = WEIR_E_CONF;

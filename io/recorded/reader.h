@@ -26,6 +26,8 @@ struct weir_reader_env {
 	size_t block_bytes;       /* one read */
 	size_t map_bytes;         /* so much of a file that does not change is mapped instead; 0: nothing */
 	size_t batch_bytes_max;   /* stored and inflated */
+	size_t batch_memory_max;  /* a larger one, whole as it is, has no room: no damage, so never skipped; 0: no limit
+				   */
 	struct weir_pool pool;
 	struct weir_codec_ctx *cc;
 	struct weir_unit_box *idle_units;

@@ -30,6 +30,7 @@ struct weir_recorded_source_spec {
 	bool ignore_commit_file;     /* dump --uncommitted: read past the committed length */
 	uint32_t batch_bytes_max;    /* stored, and inflated; 0: 64 MiB. Larger batches are WEIR_E_CONF, or skipped as
 					damaged */
+	size_t batch_memory_max;     /* larger batches, stored or inflated, have no room: WEIR_E_STATE; 0: any has */
 	size_t idle_bytes_max;       /* memory that is kept for what is read next; 0: 64 MiB */
 	uint64_t map_bytes; /* bounded: files may be mapped, so much of all of them at a time; 0: they are read */
 	uint32_t record_bytes_max; /* 0: 16 MiB; not looked at here: records are there once their batch is, whoever

@@ -390,6 +390,7 @@ enum weir_err weir_recorded_source_open(struct weir_stream_log **out, const stru
 	sr->env.read_uncommitted = spec->read_uncommitted;
 	if (spec->batch_bytes_max != 0)
 		sr->env.batch_bytes_max = spec->batch_bytes_max;
+	sr->env.batch_memory_max = spec->batch_memory_max;
 	enum weir_err err = weir_commit_load(sr->path, &sr->commit, dg);
 	if (err == WEIR_OK && spec->topic_pattern != NULL) {
 		err = match_topics(sr, spec->topic_pattern, dg);

@@ -250,6 +250,61 @@ static void test_memory(void **state)
 	tmpdir_remove(dir);
 }
 
+/* A batch that has no room is no damage: it is not passed over, and nothing of it is delivered. */
+static void test_no_room(void **state)
+{
+	(void)state;
+	enum { RECORDS = 40, VALUE = 10000 };
+	static const char *const topic = "t";
+	char *dir = tmpdir_make();
+	struct weir_diag *dg = NULL;
+	for (int codec = WEIR_CODEC_NONE; codec <= WEIR_CODEC_ZSTD; codec++) {
+		uint8_t value[VALUE] = {0};
+		struct weir_topic_writer *w;
+		char *path = strdup(tmpdir_path(dir, "%d", codec));
+		OK(weir_topic_writer_open(&w, path, topic, 1, (enum weir_codec)codec, &dg));
+		for (int i = 0; i < RECORDS; i++) { /* batches of one record, then one of five */
+			struct weir_out r = {.key = {"k", 1}, .value = {value, VALUE}, .timestamp = i};
+			OK(weir_topic_writer_put(w, 0, &r, &dg));
+			if (i < RECORDS - 5)
+				OK(weir_topic_writer_cut(w, &dg));
+		}
+		OK(weir_topic_writer_close(w, &dg));
+		for (int enough = 0; enough < 2; enough++) {
+			struct weir_stream_log *sl;
+			struct weir_recorded_source_spec spec = {.path = path,
+								 .topics = &topic,
+								 .topic_count = 1,
+								 .bounded = WEIR_STARTUP_LATEST,
+								 .damaged_skip = true,
+								 .batch_memory_max = enough ? 6 * VALUE : 4 * VALUE};
+			struct weir_unit *u;
+			enum weir_poll poll;
+			enum weir_err err = WEIR_OK;
+			int64_t ts, records = 0;
+			OK(weir_recorded_source_open(&sl, &spec, &dg));
+			while ((poll = sl->ops->peek(sl, 0, &ts, &dg)) == WEIR_POLL_UNIT &&
+			       (err = sl->ops->take(sl, 0, &u, &dg)) == WEIR_OK) {
+				records += u->count;
+				sl->ops->release(sl, u);
+			}
+			assert_int_equal(records, enough ? RECORDS : RECORDS - 5);
+			if (enough) {
+				assert_int_equal(poll, WEIR_POLL_BOUND);
+			} else {
+				assert_true(poll == WEIR_POLL_ERROR || err == WEIR_E_STATE);
+				assert_int_equal(weir_diag_code(dg), WEIR_E_STATE);
+				assert_non_null(strstr(weir_diag_text(dg), "has no room"));
+				weir_diag_destroy(dg);
+				dg = NULL;
+			}
+			sl->ops->close(sl);
+		}
+		free(path);
+	}
+	tmpdir_remove(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +313,7 @@ int main(void)
 		cmocka_unit_test(test_deleted_while_read),
 		cmocka_unit_test(test_cut_while_read),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_no_room),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
