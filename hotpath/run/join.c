@@ -98,6 +98,7 @@ enum weir_err weir_join_create(struct weir_join **out, struct weir_worker *w, ui
 	jn->reads_keys = find_key_readers(jn);
 	jn->inner = is_inner(jn);
 	make_lanes(jn, pl);
+	weir_join_sheets_create(jn);
 	jn->task_before = weir_xcalloc(jn->ps->slot_count + 1, sizeof *jn->task_before);
 	jn->slot_start = weir_xcalloc(jn->ps->slot_count + 2, sizeof *jn->slot_start);
 	jn->first = weir_xcalloc(jn->ps->slot_count + 1, sizeof *jn->first);
@@ -134,6 +135,7 @@ void weir_join_destroy(struct weir_join *jn)
 	if (!jn)
 		return;
 	weir_beside_destroy(jn);
+	weir_join_sheets_destroy(jn);
 	weir_join_blocks_free(jn->blocks);
 	weir_join_blocks_free(jn->free_blocks);
 	weir_join_blocks_free(jn->large);
@@ -148,7 +150,7 @@ void weir_join_destroy(struct weir_join *jn)
 	free(jn->start);
 	free(jn->counts);
 	for (uint32_t i = 0; i < jn->lane_count; i++)
-		weir_buf_fini(&jn->lanes[i].items);
+		weir_buf_fini(&jn->lanes[i].items), weir_buf_fini(&jn->lanes[i].moves);
 	weir_program_destroy(jn->residual);
 	if (jn->trial_ptrs)
 		weir_rows_fini(&jn->trial);
@@ -179,9 +181,11 @@ uint64_t weir_join_held_bytes(const struct weir_join *jn)
 			(jn->marks[0] ? 2 * sizeof *jn->marks[0] : 0);
 	bytes += jn->order_capacity * each;
 	for (uint32_t i = 0; i < jn->lane_count; i++)
-		bytes += jn->lanes[i].items.capacity;
+		bytes += jn->lanes[i].items.capacity + jn->lanes[i].moves.capacity;
 	for (uint32_t k = 0; k < jn->ps->slot_count; k++)
 		bytes += jn->first[k].capacity;
+	if (jn->pairs_of)
+		bytes += jn->ps->slot_count * sizeof *jn->pairs_of + WEIR_JOIN_FILTER_BITS / 8;
 	return bytes + (jn->beside ? weir_beside_held_bytes(jn) : 0);
 }
 
@@ -694,6 +698,8 @@ static bool apply(struct weir_join *jn, struct weir_bundle *b, struct weir_slot 
 
 static bool run_rows(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl)
 {
+	if (jn->sheet_run.active)
+		return weir_join_run_sheets(jn, b, sl);
 	if (jn->inner)
 		return weir_join_run_inner(jn, b, sl);
 	if (jn->beside)
@@ -768,6 +774,8 @@ bool weir_join_run(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, b
 		apply_first(jn, b, sl);
 		if (jn->beside)
 			weir_beside_begin(jn, b, sl);
+		if (jn->pairs_of)
+			weir_join_sheets_begin(jn, slot);
 	}
 	if (jn->phase == PHASE_ROWS) {
 		if (!run_rows(jn, b, sl))

@@ -343,6 +343,9 @@ void weir_join_hold(struct weir_join *jn, const struct weir_fragment *fr, const 
 	hg.fixed = weir_row_fixed(keyed->cols, hg.col_count);
 	for (uint32_t k = 0; k < hg.key_count; k++)
 		hg.null_keys |= fb->out[k]->has_null;
+	if (jn->pairs_of && !skip && (hg.fixed || hg.col_count == 0) && !hg.null_keys && !keyed->deletes &&
+	    weir_join_hold_sheets(jn, fr, keyed, rows, count, side, hg.fixed, &jn->lanes[hg.lane]))
+		return;
 	if (jn->w->cf.plan->branches[fb->branch].global)
 		hold_global(jn, &hg, rows, count);
 	else if (!skip && count == all)
@@ -633,12 +636,18 @@ static bool is_pair(const struct weir_join *jn, uint32_t lanes)
 	return jn->inner && weir_join_is_direct(jn) && lanes == 2;
 }
 
+/* Whose items are not all rows: join_sheets.c. */
+static bool has_sheets(const struct weir_join *jn, uint32_t slot)
+{
+	return jn->pairs_of && jn->pairs_of[slot].used;
+}
+
 static void note_all_tasks(struct weir_join *jn)
 {
 	for (uint32_t g = 0, from = 0, n; g < group_count(jn); g++, from += n) {
 		uint32_t lanes = lanes_of(jn, g);
 		n = group_items(jn, lanes);
-		if (n == 0)
+		if (n == 0 || has_sheets(jn, g))
 			continue;
 		if (is_pair(jn, lanes))
 			find_order(jn, lanes, n, jn->order + from);
@@ -649,6 +658,8 @@ static void note_all_tasks(struct weir_join *jn)
 
 int64_t weir_join_task_at(struct weir_join *jn, const struct weir_join_turn *t)
 {
+	if (jn->sheet_run.active)
+		return weir_join_sheets_task(jn);
 	if (!jn->has_tasks)
 		note_all_tasks(jn);
 	return jn->tasks[t->turn & ~WEIR_JOIN_SIDE];
@@ -706,7 +717,7 @@ void weir_join_merge(struct weir_join *jn)
 	for (uint32_t g = 0, from = 0, n; g < group_count(jn); g++, from += n) {
 		uint32_t lanes = lanes_of(jn, g);
 		n = group_items(jn, lanes);
-		if (n == 0)
+		if (n == 0 || has_sheets(jn, g))
 			continue;
 		if (is_pair(jn, lanes)) {
 			take_turns_of_two(jn, jn->group, g, from);
@@ -741,7 +752,9 @@ void weir_join_reset(struct weir_join *jn)
 	for (uint32_t k = 0; k < jn->ps->slot_count; k++)
 		jn->first[k].bytes = 0;
 	for (uint32_t i = 0; i < jn->lane_count; i++)
-		jn->lanes[i].items.bytes = 0;
+		jn->lanes[i].items.bytes = jn->lanes[i].moves.bytes = 0;
 	if (jn->beside)
 		weir_beside_reset(jn);
+	if (jn->pairs_of)
+		weir_join_sheets_reset(jn);
 }

@@ -3,6 +3,8 @@
  *   hold    a row --> its record in the join's buffer, where it stays; look-ups do not see it yet
  *   turn    other side's records of its key --> results; now look-ups see it
  *
+ * Where rows of a slot come one batch after the other they lie in sheets instead: join_sheets.c.
+ *
  * So a row is packed once and never moved. One that proves late at its turn leaves a hole in its page; one that is late
  * already when it comes, and one whose key is NULL, is an item and nothing else. */
 #include "hotpath/run/join_private.h"
@@ -105,26 +107,27 @@ bool weir_join_hold_inner_all(struct weir_join *jn, struct weir_join_place *pc, 
 	return true;
 }
 
-/* Results, their columns to be written when they are handed on. */
-static void put_pairs(struct weir_join *jn, uint32_t count)
+/* Results, their columns to be written when they are handed on. Cost: about 40 instructions. */
+void weir_join_put_pairs(struct weir_join *jn, uint32_t count)
 {
 	const struct weir_state_def *def = jn->def;
 	struct weir_rows *to = jn->out;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct weir_join_pair *pr = &jn->pairs[i];
 		uint32_t n = to->count++, at = jn->later_count++, own_key, other_key;
-		const uint8_t *own = weir_entry_key(def, &pr->own->e, &own_key);
-		const uint8_t *other = weir_entry_key(def, &pr->other->e, &other_key);
+		const uint8_t *own = weir_buffered_key(def, pr->own, &own_key);
+		const uint8_t *other = weir_buffered_key(def, pr->other, &other_key);
+		struct weir_packed *own_row = &jn->packed[pr->side][at], *other_row = &jn->packed[1 - pr->side][at];
+		*own_row = (struct weir_packed){own + own_key, weir_buffered_row_bytes(pr->own)};
+		*other_row = (struct weir_packed){other + other_key, weir_buffered_row_bytes(pr->other)};
 		jn->later[at] = (uint16_t)n;
-		jn->packed[pr->side][at] = (struct weir_packed){own + own_key, pr->own->row_bytes};
-		jn->packed[1 - pr->side][at] = (struct weir_packed){other + other_key, pr->other->row_bytes};
 		to->time[n] = pr->time;
 		to->op[n] = WEIR_OP_INSERT;
 		to->entry[n] = NULL;
 		if (jn->reads_keys)
 			weir_join_put_key(jn, own, own_key, n);
 		if (jn->has_stage_branch)
-			jn->out_bytes += (uint64_t)pr->own->row_bytes + pr->other->row_bytes;
+			jn->out_bytes += (uint64_t)own_row->bytes + other_row->bytes;
 	}
 }
 
@@ -140,8 +143,7 @@ static bool drop_late(struct weir_join *jn, const struct weir_join_turn *t, int6
 	return kept != 0;
 }
 
-/* The row whose turn it is. */
-static void take_closer_look(struct weir_join *jn, struct weir_slot *sl, const struct weir_join_turn *t)
+void weir_join_look_closer(struct weir_join *jn, struct weir_slot *sl, const struct weir_join_turn *t)
 {
 	struct weir_counters *now = jn->w->st->now;
 	/* Task times are only asked for where they could decide anything: something may be late. */
@@ -196,8 +198,8 @@ bool weir_join_run_inner(struct weir_join *jn, struct weir_bundle *b, struct wei
 		jn->at += (uint32_t)met;
 		sl->records += met;
 		jn->w->st->now->applied += met;
-		put_pairs(jn, mt.count);
+		weir_join_put_pairs(jn, mt.count);
 		if (closer)
-			take_closer_look(jn, sl, &jn->sorted[jn->at++]);
+			weir_join_look_closer(jn, sl, &jn->sorted[jn->at++]);
 	}
 }

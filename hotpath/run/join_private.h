@@ -29,6 +29,7 @@ struct held {
 };
 
 /* A row that waits for its turn, or, row 0, a time that only moves its lane's. */
+enum { ITEM_SHEET = INT32_MIN }; /* in slot; row: a struct weir_sheet, hash: its least delta (join_sheets.c) */
 struct item {
 	int64_t time;  /* as the lane counts it: its key in the merge is the largest so far */
 	uint64_t row;  /* what an index would hold of it: its hash's tag << 48 | where it lies; or enum weir_join_no_row
@@ -62,6 +63,7 @@ struct lane {
 	int64_t now;           /* its time when the merge began */
 	bool out;              /* and whether it was out of the minimum */
 	struct weir_buf items; /* struct item */
+	struct weir_buf moves; /* int64_t: times of rows that were filtered and moved the lane's (join_sheets.c) */
 };
 
 /* The lanes of a group while it is merged, by their number in it. */
@@ -82,6 +84,33 @@ struct mark {
 	uint32_t lane;
 };
 
+/* A slot whose rows may go into sheets: join_sheets.c. */
+struct pair_of {
+	uint32_t lane[2];             /* by side */
+	uint32_t sheet_rows, records; /* since the last order point */
+	uint32_t without;             /* so many order points without sheets are still to come */
+	bool used;                    /* some lane's items are not all of its rows */
+};
+/* Where a lane stands. */
+struct lane_at {
+	uint32_t item, row; /* row: in the item's sheet */
+	uint32_t move;      /* of moves, those that are passed: as far as a task time was asked for */
+	int64_t key;        /* of what is passed */
+};
+/* The turns of such a slot. [0]: the lane whose rows enter, [1]: whose rows look. */
+struct sheet_run {
+	bool active;
+	uint32_t slot;
+	const struct lane *lane[2];
+	const struct item *it[2];
+	uint32_t count[2];
+	bool looks_first; /* of equal keys */
+	struct lane_at enters, looks;
+	struct lane_at passed; /* of the lane that enters, as far as a row that looks has asked for its task time */
+	bool turn_looks;       /* whose turn it is, */
+	int64_t turn_key;      /* and the row's key */
+};
+
 enum join_phase { PHASE_ROWS, PHASE_FINAL, PHASE_END };
 
 struct weir_join {
@@ -92,6 +121,10 @@ struct weir_join {
 	bool has_stage_branch;
 	bool reads_keys;            /* somebody reads key columns of its rows */
 	struct weir_beside *beside; /* join_beside.c; NULL: a join of another kind */
+	struct pair_of *pairs_of;   /* by slot; NULL: no rows go into sheets */
+	uint32_t looks;             /* the side of those that are deferred */
+	uint64_t *filter;           /* weir_join_deferred_filter */
+	struct sheet_run sheet_run; /* while a slot's rows have their turns */
 	bool inner;                 /* rows lie in the join's buffer from when they come: join_inner.c */
 	/* holding */
 	bool holding;
@@ -207,6 +240,27 @@ bool weir_join_hold_inner_all(struct weir_join *jn, struct weir_join_place *pc, 
 			      struct item *it);
 /* The rows of a slot, from jn->at on. False: no fragment is free, come again. */
 bool weir_join_run_inner(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl);
+
+void weir_join_put_pairs(struct weir_join *jn, uint32_t count);
+/* The row whose turn it is. */
+void weir_join_look_closer(struct weir_join *jn, struct weir_slot *sl, const struct weir_join_turn *t);
+
+/* ---- join_sheets.c ---- */
+
+/* Whether rows go into sheets is settled. */
+void weir_join_sheets_create(struct weir_join *jn);
+void weir_join_sheets_destroy(struct weir_join *jn);
+/* Takes in rows[0..count), all of their lane's that were not filtered, whose columns and keys hold no NULL. False: it
+ * has done nothing. */
+bool weir_join_hold_sheets(struct weir_join *jn, const struct weir_fragment *fr, const struct weir_keyed *keyed,
+			   const uint16_t *rows, uint32_t count, uint32_t side, uint32_t fixed, struct lane *ln);
+/* Before the slot's turns; sheet_run.active: they are those of sheets. */
+void weir_join_sheets_begin(struct weir_join *jn, uint32_t slot);
+/* False: no fragment is free, come again. */
+bool weir_join_run_sheets(struct weir_join *jn, struct weir_bundle *b, struct weir_slot *sl);
+/* Task time of the turn that weir_join_look_closer is called for. */
+int64_t weir_join_sheets_task(struct weir_join *jn);
+void weir_join_sheets_reset(struct weir_join *jn);
 
 /* ---- join.c, for the kinds ---- */
 

@@ -267,7 +267,7 @@ uint64_t *weir_join_index_find(const struct weir_slot *sl, uint32_t hash, uint32
 		struct weir_join_look lk = weir_join_line_look(line, own);
 		for (uint32_t fits = lk.own; fits != 0; fits &= fits - 1) {
 			uint64_t *at = &line[__builtin_ctz(fits)];
-			if (weir_entry_is(sl->def, &weir_join_place_record(&sl->pages, *at)->e, hash, key, key_bytes))
+			if (weir_buffered_is(sl->def, weir_join_place_record(&sl->pages, *at), hash, key, key_bytes))
 				return at;
 		}
 		if (lk.empty != 0)

@@ -21,6 +21,7 @@
 #ifndef WEIR_STATE_JOIN_INDEX_H
 #define WEIR_STATE_JOIN_INDEX_H
 
+#include "hotpath/state/join_sheet.h"
 #include "hotpath/state/slot.h"
 
 enum {
@@ -53,13 +54,15 @@ struct weir_join_index {
 	uint32_t line_mask; /* lines of a segment - 1 */
 	uint32_t segments;
 	uint32_t used, limit;
-	uint32_t taken, dead;                /* codes, a bit each; those that are dead are taken */
-	uint32_t uncoded;                    /* live generations with an index of their own */
-	uint32_t held[WEIR_JOIN_CODES];      /* places by code */
-	int64_t start[WEIR_JOIN_CODES];      /* by code: the first ms of its generation */
-	uint32_t deferring;                  /* codes whose records are deferred, a bit each */
-	uint32_t blocks;                     /* of deferred places */
-	int64_t deferred_high[2];            /* by side: none that was deferred is younger */
+	uint32_t taken, dead;           /* codes, a bit each; those that are dead are taken */
+	uint32_t uncoded;               /* live generations with an index of their own */
+	uint32_t held[WEIR_JOIN_CODES]; /* places by code */
+	int64_t start[WEIR_JOIN_CODES]; /* by code: the first ms of its generation */
+	uint32_t deferring;             /* codes whose records are deferred, a bit each */
+	uint32_t blocks;                /* of deferred places */
+	int64_t deferred_high[2];       /* by side, of one that is deferred: none that had its turn is younger */
+	const struct weir_sheet *open;  /* whose rows, only open_rows of them, have had their turn; else NULL */
+	uint32_t open_rows;
 	struct weir_join_deferred *deferred; /* by code / 2, as only one side's are; NULL: none ever was */
 };
 
@@ -83,9 +86,19 @@ WEIR_INLINE bool weir_join_is_deferring(const struct weir_join_index *ix, uint32
 }
 /* The record at this place, of a code that is deferring, has had its turn. */
 void weir_join_defer(struct weir_slot *sl, uint64_t place, int64_t time);
+/* The same of rows [from, to) of a sheet, one after the other; where its code is not deferring, look-ups find them. */
+void weir_join_sheet_turned(struct weir_slot *sl, struct weir_sheet *sh, uint32_t from, uint32_t to);
+/* A bit for the hash of each record of `side` that had its turn and is not older than `from`. False: there are too many
+ * for that. */
+enum { WEIR_JOIN_FILTER_BITS = 1 << 16 };
+bool weir_join_deferred_filter(const struct weir_slot *sl, uint32_t side, int64_t from,
+			       uint64_t filter[WEIR_JOIN_FILTER_BITS / 64]);
+WEIR_INLINE bool weir_join_filter_has(const uint64_t *filter, uint32_t hash)
+{
+	return (filter[hash >> 22] >> (hash >> 16 & 63) & 1) != 0;
+}
 /* Whether a row of the other side that reaches from `from` to `to` may meet a deferred record of `side`. */
-bool weir_join_may_meet_deferred(const struct weir_join_index *ix, uint32_t side, uint32_t hash, int64_t from,
-				 int64_t to);
+bool weir_join_may_meet_deferred(const struct weir_slot *sl, uint32_t side, uint32_t hash, int64_t from, int64_t to);
 /* Appends those of `side` that r meets and that are not late at task_time to list, as struct weir_join_found, of equal
  * times in the order of their turns; or enters them, where there are too many to look at. */
 struct weir_join_row;

@@ -41,6 +41,14 @@ struct terms {
 	int64_t back[2], ahead[2]; /* by side */
 };
 
+static void terms_init(struct terms *tm, const struct weir_state_def *def)
+{
+	for (uint32_t side = 0; side < 2; side++) {
+		tm->back[side] = weir_join_back_ms(def, side);
+		tm->ahead[side] = weir_join_ahead_ms(def, side);
+	}
+}
+
 /* Always inline: gcc takes a function that does nothing but ask for one without an effect, and drops its calls. */
 WEIR_INLINE void ask_line(const struct weir_join_index *ix, const struct weir_join_turn *t)
 {
@@ -123,12 +131,13 @@ static void leave(struct weir_join_index *ix, struct block *bk, uint32_t from)
 	}
 }
 
-static inline bool same_key(const struct weir_state_def *def, const struct weir_entry *a, const struct weir_entry *b)
+static inline bool same_key(const struct weir_state_def *def, const struct weir_buffered *a,
+			    const struct weir_buffered *b)
 {
 	uint32_t an, bn;
-	if (WEIR_UNLIKELY(a->key_bytes != b->key_bytes))
+	if (WEIR_UNLIKELY(a->e.key_bytes != b->e.key_bytes))
 		return false;
-	const uint8_t *ak = weir_entry_key(def, a, &an), *bk = weir_entry_key(def, b, &bn);
+	const uint8_t *ak = weir_buffered_key(def, a, &an), *bk = weir_buffered_key(def, b, &bn);
 	return an == bn && weir_key_equal(ak, bk, an);
 }
 
@@ -143,7 +152,7 @@ static inline uint32_t pair(const struct weir_slot *sl, const struct weir_join_i
 		struct weir_buffered *other = weir_join_place_record(&sl->pages, cd->other);
 		uint32_t side = weir_join_turn_side(t);
 		int64_t time = ix->start[weir_join_place_code(cd->other)] + other->delta;
-		if (WEIR_UNLIKELY(!same_key(tm->def, &own->e, &other->e)))
+		if (WEIR_UNLIKELY(!same_key(tm->def, own, other)))
 			continue;
 		if (WEIR_UNLIKELY(time < tm->oldest))
 			return cd->row;
@@ -177,8 +186,9 @@ static uint32_t deferred_side(struct weir_slot *sl, const struct weir_join_index
 
 /* Parts the rows of a block, up to one that asks for a closer look or might meet a record of the block that is
  * deferred. Cost: about 20 instructions a row. */
-static inline void part(const struct weir_join_index *ix, struct block *bk, const struct terms *tm, uint32_t side)
+static inline void part(const struct weir_slot *sl, struct block *bk, const struct terms *tm, uint32_t side)
 {
+	const struct weir_join_index *ix = sl->joined;
 	uint32_t entering = 0, looking = 0, i;
 	int64_t high = WEIR_TIME_UNSET, back = tm->back[1 - side];
 	for (i = 0; i < bk->count; i++) {
@@ -193,7 +203,7 @@ static inline void part(const struct weir_join_index *ix, struct block *bk, cons
 			break;
 		}
 		if (WEIR_UNLIKELY(from <= ix->deferred_high[side]) && !looks &&
-		    weir_join_may_meet_deferred(ix, side, t->hash, from, t->time + tm->ahead[1 - side]))
+		    weir_join_may_meet_deferred(sl, side, t->hash, from, t->time + tm->ahead[1 - side]))
 			break;
 		high = looks && t->time > high ? t->time : high;
 		bk->enters[entering] = (uint8_t)i;
@@ -292,10 +302,7 @@ bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt)
 	const struct weir_state_def *def = sl->def;
 	struct weir_join_index *ix = sl->joined;
 	struct terms tm = {.def = def, .oldest = mt->task_max - weir_join_keep_ms(def)}; /* from then on none is late */
-	for (uint32_t side = 0; side < 2; side++) {
-		tm.back[side] = weir_join_back_ms(def, side);
-		tm.ahead[side] = weir_join_ahead_ms(def, side);
-	}
+	terms_init(&tm, def);
 	if (ix == NULL || ix->uncoded != 0)
 		return mt->next < mt->end;
 	const uint32_t deferred = deferred_side(sl, ix);
@@ -314,7 +321,7 @@ bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt)
 			enter(sl, ix, &bk, tm.oldest);
 			leave(ix, &bk, pair(sl, ix, &tm, &bk, mt));
 		} else {
-			part(ix, &bk, &tm, deferred);
+			part(sl, &bk, &tm, deferred);
 			enter_parted(ix, &bk);
 			look_parted(sl, ix, &bk);
 			settle(sl, ix, &bk, pair(sl, ix, &tm, &bk, mt));
@@ -324,4 +331,155 @@ bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt)
 			return true;
 	}
 	return false;
+}
+
+/* ---- sheets, of which one side's are deferred ---- */
+
+enum { FAR = 24 }; /* so many rows ahead lines are asked for */
+
+/* As many of a sheet's records from `from` on as there is room for; returns how many. */
+static inline uint32_t enter_stubs(struct weir_slot *sl, struct weir_sheet *sh, uint32_t from)
+{
+	struct weir_join_index *ix = sl->joined;
+	struct weir_gen *g = sl->pages.page[weir_entry_page_no(&sh->b.e)].gen;
+	const uint32_t code = g->code, ref = weir_entry_ref((const struct weir_entry *)(const void *)sh->stub);
+	uint32_t to = from + least(sh->count - from, ix->limit - ix->used), put = 0;
+	for (uint32_t i = from; i < to; i++) {
+		uint32_t hash = sh->stub[i].older;
+		uint64_t *line = weir_join_index_line(ix, hash);
+		uint64_t place = weir_join_place_value(hash, code, ref + i * (uint32_t)(sizeof *sh->stub / 8));
+		__builtin_prefetch(weir_join_index_line(ix, sh->stub[i + FAR < to ? i + FAR : i].older), 1, 3);
+		sh->stub[i].older = 0;
+		struct weir_join_look lk = weir_join_line_look(line, place);
+		for (uint32_t step = 1; WEIR_UNLIKELY(lk.empty == 0) && lk.own == 0; step++) {
+			line = weir_join_index_next(ix, hash, step);
+			lk = weir_join_line_look(line, place);
+		}
+		if (WEIR_LIKELY(lk.own == 0)) {
+			line[__builtin_ctz(lk.empty)] = place;
+			put++;
+			continue;
+		}
+		weir_join_list_add(sl, g, weir_stub_buffered(&sh->stub[i]), true);
+	}
+	ix->used += put;
+	ix->held[code] += put;
+	return to - from;
+}
+
+/* Cost: about 35 instructions a record, and a line of memory that is not in the cache, asked for early. */
+void weir_join_enter_sheet(struct weir_slot *sl, struct weir_sheet *sh)
+{
+	for (uint32_t i = 0; i < FAR && i < sh->count; i++)
+		__builtin_prefetch(weir_join_index_line(sl->joined, sh->stub[i].older), 1, 3);
+	for (uint32_t i = 0; i < sh->count;) {
+		if (sl->joined->used >= sl->joined->limit)
+			weir_join_index_sweep(sl);
+		i += enter_stubs(sl, sh, i);
+	}
+}
+
+/* Rows look step by step. What a step's rows may meet is on its way into the cache during the two steps that follow:
+ * first their stubs, then their keys. */
+enum { STEP = 16, CANDIDATES_MOST = 4 /* of a row */, RING = 256 };
+_Static_assert(RING >= 3 * STEP * CANDIDATES_MOST && (RING & (RING - 1)) == 0, "three steps have room");
+struct looking {
+	uint32_t found, asked, paired; /* candidates, counted */
+	struct candidate candidate[RING];
+};
+
+/* Adds whom a row of this hash meets. False: that asks for a closer look. */
+static inline bool look_for(const struct weir_slot *sl, uint32_t hash, uint64_t own, uint32_t row, struct looking *lo)
+{
+	const struct weir_join_index *ix = sl->joined;
+	uint64_t *line = weir_join_index_line(ix, hash);
+	uint32_t most = lo->found + CANDIDATES_MOST;
+	for (uint32_t step = 1;; step++) {
+		struct weir_join_look lk = weir_join_line_look(line, own);
+		for (uint32_t others = lk.others; others != 0; others &= others - 1) {
+			uint64_t v = line[__builtin_ctz(others)];
+			if (WEIR_UNLIKELY(!weir_join_place_lives(ix, v)))
+				continue;
+			if (WEIR_UNLIKELY((v >> 32 & WEIR_JOIN_LIST) != 0 || lo->found == most))
+				return false;
+			__builtin_prefetch(weir_join_place_record(&sl->pages, v), 0, 3);
+			lo->candidate[lo->found++ % RING] = (struct candidate){v, row};
+		}
+		if (WEIR_LIKELY(lk.empty != 0))
+			return true;
+		line = weir_join_index_next(ix, hash, step);
+	}
+}
+
+static inline void ask_keys(const struct weir_slot *sl, struct looking *lo, uint32_t until)
+{
+	for (; lo->asked != until; lo->asked++) {
+		const struct weir_buffered *bf =
+			weir_join_place_record(&sl->pages, lo->candidate[lo->asked % RING].other);
+		__builtin_prefetch(weir_buffered_is_stub(bf) ? weir_stub_key(weir_buffered_stub(bf))
+							     : (const uint8_t *)bf + WEIR_CACHE_LINE,
+				   0, 3);
+	}
+}
+
+/* Writes pairs. Returns false at a row that asks for a closer look after all, *row. */
+static inline bool pair_stubs(const struct weir_slot *sl, struct weir_sheet *sh, int64_t start, const struct terms *tm,
+			      struct looking *lo, uint32_t until, struct weir_join_meeting *mt, uint32_t *row)
+{
+	const struct weir_join_index *ix = sl->joined;
+	const uint32_t side = mt->side;
+	for (; lo->paired != until; lo->paired++) {
+		const struct candidate *cd = &lo->candidate[lo->paired % RING];
+		struct weir_buffered *own = weir_stub_buffered(&sh->stub[cd->row]);
+		struct weir_buffered *other = weir_join_place_record(&sl->pages, cd->other);
+		int64_t time = ix->start[weir_join_place_code(cd->other)] + other->delta, own_time = start + own->delta;
+		if (WEIR_UNLIKELY(!same_key(tm->def, own, other)))
+			continue;
+		bool again = mt->count != 0 && mt->pairs[mt->count - 1].own == own; /* they have an order */
+		bool old = time < tm->oldest;
+		if (!old && (time < own_time - tm->back[side] || time > own_time + tm->ahead[side]))
+			continue;
+		if (WEIR_UNLIKELY(old || again)) {
+			mt->count -= again;
+			*row = cd->row;
+			return false;
+		}
+		mt->pairs[mt->count++] = (struct weir_join_pair){own, other, weir_max_i64(time, own_time), side};
+	}
+	return true;
+}
+
+/* Cost: about 45 instructions a row, 50 more where it has a match. */
+bool weir_join_look_sheet(struct weir_slot *sl, struct weir_sheet *sh, uint32_t *from, uint32_t to,
+			  struct weir_join_meeting *mt)
+{
+	const struct weir_join_index *ix = sl->joined;
+	const uint32_t code = sl->pages.page[weir_entry_page_no(&sh->b.e)].gen->code;
+	const int64_t start = ix->start[code];
+	struct terms tm = {.def = sl->def, .oldest = mt->task_max - weir_join_keep_ms(sl->def)};
+	struct looking lo; /* clearing it would cost more than a row */
+	uint32_t i = *from, row = 0;
+	bool closer = false;
+	lo.found = lo.asked = lo.paired = 0;
+	terms_init(&tm, sl->def);
+	to = *from + least(to - *from, mt->room - mt->count);
+	for (uint32_t k = i; i == 0 && k < FAR && k < to; k++)
+		__builtin_prefetch(weir_join_index_line(ix, sh->stub[k].older), 0, 3);
+	while (lo.paired != lo.found || (i < to && !closer)) {
+		uint32_t found = lo.found, asked = lo.asked;
+		for (uint32_t end = i + least(STEP, to - i); i < end && !closer; i += !closer) {
+			uint32_t hash = sh->stub[i].older, was = lo.found;
+			__builtin_prefetch(weir_join_index_line(ix, sh->stub[i + FAR < to ? i + FAR : i].older), 0, 3);
+			closer = !look_for(sl, hash, weir_join_place_value(hash, code, 0), i, &lo);
+			if (WEIR_UNLIKELY(closer))
+				lo.found = was;
+		}
+		ask_keys(sl, &lo, found);
+		if (WEIR_UNLIKELY(!pair_stubs(sl, sh, start, &tm, &lo, asked, mt, &row))) {
+			*from = row;
+			return true;
+		}
+	}
+	*from = i;
+	return closer;
 }

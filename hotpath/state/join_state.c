@@ -278,7 +278,7 @@ static uint32_t find_newest(const struct weir_slot *sl, uint32_t side, const str
 			if (!weir_join_place_lives(ix, v))
 				continue;
 			struct weir_buffered *bf = weir_join_place_record(&sl->pages, v);
-			if (!weir_entry_is(sl->def, &bf->e, hash, r->key, r->key_bytes))
+			if (!weir_buffered_is(sl->def, bf, hash, r->key, r->key_bytes))
 				continue;
 			int64_t start = ix->start[weir_join_place_code(v)];
 			uint32_t at = count++;
@@ -362,7 +362,7 @@ static void set_older(struct weir_gen *g, struct weir_buffered *bf, uint32_t old
 	bf->older = older;
 	bf->e.flags &= (uint8_t)~WEIR_ENTRY_DEFERRED;
 	if (!fresh)
-		weir_gen_mark(g, &bf->e);
+		weir_buffered_mark(g, bf);
 }
 
 /* Puts bf into the list that begins with next: behind every newer record, before those of its time and older. True: it
@@ -408,7 +408,7 @@ static inline void list_add(struct weir_slot *sl, struct weir_gen *g, struct wei
 void weir_join_list_add(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf, bool fresh)
 {
 	uint32_t n;
-	const uint8_t *key = weir_entry_key(sl->def, &bf->e, &n);
+	const uint8_t *key = weir_buffered_key(sl->def, bf, &n);
 	list_add(sl, g, bf, weir_hash(key, n), key, n, fresh);
 }
 
@@ -463,6 +463,19 @@ static inline struct weir_gen *gen_at(struct weir_slot *sl, uint32_t side, int64
 	return WEIR_LIKELY(g != NULL) ? g : gen_make(sl, side, time);
 }
 
+struct weir_gen *weir_join_gen_of(struct weir_slot *sl, uint32_t side, int64_t time)
+{
+	struct weir_gen *g = gen_at(sl, side, time);
+	return g->code != 0 ? g : NULL;
+}
+
+void weir_join_bounds_of(struct weir_slot *sl, uint32_t side, int64_t time, int64_t *from, int64_t *to)
+{
+	const struct weir_join_reach *re = reach_of(sl, side, time);
+	*from = re->from;
+	*to = re->to;
+}
+
 static struct weir_buffered *buffer_put(struct weir_slot *sl, uint32_t side, const struct weir_join_row *r,
 					uint8_t flags)
 {
@@ -495,7 +508,7 @@ void weir_join_buffer_match(struct weir_slot *sl, struct weir_buffered *bf)
 	if ((bf->e.flags & WEIR_ENTRY_EMITTED) != 0)
 		return;
 	bf->e.flags |= WEIR_ENTRY_EMITTED;
-	weir_gen_mark(gen_of(sl, &bf->e), &bf->e);
+	weir_buffered_mark(gen_of(sl, &bf->e), bf);
 }
 
 /* ---- records that are stored before their turn ---- */
@@ -523,23 +536,32 @@ bool weir_join_buffer_enter(struct weir_slot *sl, const struct weir_join_turn *t
 	uint32_t side = weir_join_turn_side(t);
 	struct weir_buffered *bf = weir_join_turn_record(sl, t);
 	struct weir_join_row r = {.time = t->time};
-	r.key = weir_entry_key(sl->def, &bf->e, &r.key_bytes);
+	r.key = weir_buffered_key(sl->def, bf, &r.key_bytes);
 	r.hash = weir_hash(r.key, r.key_bytes);
 	weir_join_buffer_find_matches(sl, side, &r, task_time, list);
 	struct weir_gen *g = reach_of(sl, side, t->time)->own;
-	if (g->code != 0 && weir_join_is_deferring(sl->joined, g->code))
+	if (weir_buffered_is_stub(bf))
+		; /* weir_join_sheet_turned */
+	else if (g->code != 0 && weir_join_is_deferring(sl->joined, g->code))
 		weir_join_defer(sl, t->row, t->time);
 	else
 		list_add(sl, g, bf, r.hash, r.key, r.key_bytes, true);
+	if (weir_join_defers(sl->def, side))
+		sl->joined->deferred_high[side] = weir_max_i64(sl->joined->deferred_high[side], t->time);
 	return list->bytes != 0;
 }
 
 void weir_join_buffer_refuse(struct weir_slot *sl, const struct weir_join_turn *t)
 {
 	struct weir_gen *g = gen_at(sl, weir_join_turn_side(t), t->time);
-	struct weir_entry *e = &weir_join_turn_record(sl, t)->e;
+	struct weir_buffered *bf = weir_join_turn_record(sl, t);
 	g->entries--;
-	weir_gen_kill(g, e, weir_entry_bytes(sl->def, e));
+	if (!weir_buffered_is_stub(bf)) {
+		weir_gen_kill(g, &bf->e, weir_entry_bytes(sl->def, &bf->e));
+		return;
+	}
+	weir_buffered_mark(g, bf);
+	bf->e.flags |= WEIR_ENTRY_DEAD; /* its sheet stays */
 }
 
 /* ---- leaving ---- */
@@ -711,9 +733,9 @@ static bool start_claim(const struct weir_slot *sl, const struct weir_gen *g, st
 
 enum rebuild_pass { PASS_STARTS, PASS_CLAIM, PASS_HEADS };
 
-/* deferred: struct weir_buffered *, of those that stand in no list. */
-static bool rebuild_entry(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf, uint32_t no, uint32_t at,
-			  struct start_map *sm, enum rebuild_pass pass, struct weir_buf *deferred)
+/* deferred: struct weir_buffered *, of those that stand in no list, and of sheets of such. */
+static bool rebuild_record(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf, uint32_t no, uint32_t at,
+			   struct start_map *sm, enum rebuild_pass pass, struct weir_buf *deferred)
 {
 	const struct weir_state_def *def = sl->def;
 	uint32_t side = (uint32_t)(g->start & 1), n;
@@ -728,10 +750,11 @@ static bool rebuild_entry(struct weir_slot *sl, struct weir_gen *g, struct weir_
 		break;
 	}
 	if ((bits[at / 8 / 64] & bit) != 0 && (bf->e.flags & WEIR_ENTRY_DEFERRED) != 0) {
-		weir_buf_put(deferred, &bf, sizeof bf);
+		if (!weir_buffered_is_stub(bf))
+			weir_buf_put(deferred, &bf, sizeof bf);
 	} else if ((bits[at / 8 / 64] & bit) != 0) {
 		uint64_t *free_slot;
-		const uint8_t *key = weir_entry_key(def, &bf->e, &n);
+		const uint8_t *key = weir_buffered_key(def, bf, &n);
 		uint64_t hash = weir_hash(key, n);
 		uint32_t hash32 = weir_hash_index(hash), list = bf->older != 0 ? WEIR_JOIN_LIST : 0;
 		if (g->code != 0 ? weir_join_index_find(sl, hash32, g->code, key, n) != NULL
@@ -740,12 +763,42 @@ static bool rebuild_entry(struct weir_slot *sl, struct weir_gen *g, struct weir_
 		if (g->code != 0) { /* what stands in the index is looked for there, so all of its generation do */
 			sl->joined->deferring &= ~(1u << g->code);
 			weir_join_index_add(sl, weir_join_place_value(hash32, g->code | list, weir_entry_ref(&bf->e)));
+			if (weir_join_defers(def, side))
+				sl->joined->deferred_high[side] =
+					weir_max_i64(sl->joined->deferred_high[side], time_in(def, g, bf));
 		} else {
 			weir_gen_index_add(g, &bf->e, hash);
 		}
 	}
 	if (waits(def, side) && (bf->e.flags & (WEIR_ENTRY_EMITTED | WEIR_ENTRY_GONE)) == 0)
 		waiting_push(sl, bf, time_in(def, g, bf) + weir_join_reach_ms(def, side) + def->grace_ms);
+	return true;
+}
+
+static bool rebuild_sheet(struct weir_slot *sl, struct weir_gen *g, struct weir_sheet *sh, uint32_t no, uint32_t at,
+			  struct start_map *sm, enum rebuild_pass pass, struct weir_buf *deferred)
+{
+	struct weir_buffered *head = &sh->b;
+	bool any = false;
+	if (g->code == 0 || (pass == PASS_STARTS && sh->b.delta >> 1 >> (sl->def->bucket_log2 - 1) != 0))
+		return false;
+	for (uint32_t i = 0; i < sh->count; i++) {
+		struct weir_buffered *bf = weir_stub_buffered(&sh->stub[i]);
+		uint32_t stub_at = at + (uint32_t)sizeof *sh + i * (uint32_t)sizeof *sh->stub;
+		if ((bf->e.flags & WEIR_ENTRY_DEAD) != 0)
+			continue;
+		if (bf->delta > sh->b.delta || !rebuild_record(sl, g, bf, no, stub_at, sm, pass, deferred))
+			return false;
+		if ((bf->e.flags & WEIR_ENTRY_DEFERRED) != 0 && pass == PASS_HEADS) {
+			uint32_t n;
+			const uint8_t *key = weir_buffered_key(sl->def, bf, &n);
+			if (bf->older != weir_hash_index(weir_hash(key, n)))
+				return false;
+			any = true;
+		}
+	}
+	if (any)
+		weir_buf_put(deferred, &head, sizeof head);
 	return true;
 }
 
@@ -759,8 +812,15 @@ static bool rebuild_pass(struct weir_slot *sl, struct start_map *sm, enum rebuil
 			sm->bits[no] = weir_xcalloc(1u << WEIR_REF_SHIFT >> 3, 1);
 		for (uint32_t at = WEIR_PAGE_HEAD; at < p->used;) {
 			struct weir_buffered *bf = (struct weir_buffered *)(void *)(p->base + at);
-			bool dead = (bf->e.flags & WEIR_ENTRY_DEAD) != 0;
-			if (!dead && !rebuild_entry(sl, p->gen, bf, no, at, sm, pass, deferred))
+			bool fine = true;
+			if ((bf->e.flags & WEIR_ENTRY_DEAD) != 0)
+				;
+			else if ((bf->e.flags & WEIR_ENTRY_SHEET) != 0)
+				fine = rebuild_sheet(sl, p->gen, (struct weir_sheet *)(void *)bf, no, at, sm, pass,
+						     deferred);
+			else
+				fine = rebuild_record(sl, p->gen, bf, no, at, sm, pass, deferred);
+			if (!fine)
 				return false;
 			at += (uint32_t)weir_entry_bytes(sl->def, &bf->e);
 		}
@@ -768,8 +828,48 @@ static bool rebuild_pass(struct weir_slot *sl, struct start_map *sm, enum rebuil
 	return true;
 }
 
+/* Sheets are of generations that have a code. Codes have been given in the order of the generations, of which there may
+ * be more: those of a side that have sheets get them first. Nothing stands in the index yet. */
+static bool codes_to_sheets(struct weir_slot *sl)
+{
+	struct weir_join_index *ix = sl->joined;
+	bool fine = true;
+	if (ix == NULL || ix->uncoded == 0)
+		return true;
+	bool *has = weir_xcalloc(sl->gen_count + 1, sizeof *has);
+	for (uint32_t no = 1; no < sl->pages.capacity; no++) {
+		const struct weir_page *p = &sl->pages.page[no];
+		if (p->state != WEIR_PAGE_LIVE)
+			continue;
+		for (uint32_t at = WEIR_PAGE_HEAD; at < p->used;) {
+			const struct weir_entry *e = (const struct weir_entry *)(const void *)(p->base + at);
+			has[weir_slot_search(sl, p->gen->start)] |= (e->flags & WEIR_ENTRY_SHEET) != 0;
+			at += (uint32_t)weir_entry_bytes(sl->def, e);
+		}
+	}
+	for (uint32_t i = 0; i < sl->gen_count; i++) {
+		struct weir_gen *g = sl->gens[i].g, *other = NULL;
+		if (!has[i] || g->code != 0)
+			continue;
+		for (uint32_t k = 0; k < sl->gen_count; k++)
+			if (!has[k] && sl->gens[k].g->code != 0 && ((sl->gens[k].start ^ g->start) & 1) == 0)
+				other = sl->gens[k].g;
+		if (other == NULL) {
+			fine = false;
+			break;
+		}
+		g->code = other->code;
+		other->code = 0;
+		ix->start[g->code] = bucket_start(sl->def, g->start >> 1);
+	}
+	free(has);
+	return fine;
+}
+
 bool weir_join_rebuild(struct weir_slot *sl)
 {
+	if (weir_def_meets(sl->def) && !codes_to_sheets(sl))
+		return false;
 	struct start_map sm = {.count = sl->pages.capacity};
 	sm.bits = weir_xcalloc(sm.count != 0 ? sm.count : 1, sizeof *sm.bits);
 	struct weir_buf deferred = {0};

@@ -97,9 +97,12 @@ WEIR_INLINE void weir_join_buffer_get(const struct weir_state_def *def, const st
 				      struct weir_join_row *out)
 {
 	uint32_t n;
-	const uint8_t *key = weir_entry_key(def, &fd->bf->e, &n);
-	*out = (struct weir_join_row){
-		.time = fd->time, .key = key, .key_bytes = n, .row = key + n, .row_bytes = fd->bf->row_bytes};
+	const uint8_t *key = weir_buffered_key(def, fd->bf, &n);
+	*out = (struct weir_join_row){.time = fd->time,
+				      .key = key,
+				      .key_bytes = n,
+				      .row = key + n,
+				      .row_bytes = weir_buffered_row_bytes(fd->bf)};
 }
 uint32_t weir_join_buffer_side(const struct weir_slot *sl, const struct weir_buffered *bf);
 /* Appends the records that are final without a match at task_time (all: every one without a match), by time, key and
@@ -234,6 +237,7 @@ struct weir_join_meeting {
 	int64_t task_max;                        /* task time is nowhere above */
 	struct weir_join_pair *pairs;
 	uint32_t count, room; /* of pairs */
+	uint32_t side;        /* weir_join_look_sheet: of its rows */
 };
 enum { WEIR_JOIN_AHEAD = 64 };
 /* Enters rows, in their order, until the end or until there is no room. True: next asks for a closer look.
@@ -243,6 +247,16 @@ bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt);
 /* One row: weir_join_buffer_find_matches, then look-ups see it. True: it has matches. */
 bool weir_join_buffer_enter(struct weir_slot *sl, const struct weir_join_turn *t, int64_t task_time,
 			    struct weir_buf *list);
+/* Where records of `side` at `time` go, made if it is not there, or NULL: it has no code, and no sheets. */
+struct weir_gen *weir_join_gen_of(struct weir_slot *sl, uint32_t side, int64_t time);
+/* The times of its generation are in [*from, *to). */
+void weir_join_bounds_of(struct weir_slot *sl, uint32_t side, int64_t time, int64_t *from, int64_t *to);
+/* Records of a sheet, which no row that had its turn can meet, enter: look-ups see them. */
+void weir_join_enter_sheet(struct weir_slot *sl, struct weir_sheet *sh);
+/* Rows *from to `to` of a sheet of the deferred side, mt->side, whose generation has a code, meet the other side's, one
+ * after the other, as long as there is room for pairs; *from: the next one. True: that asks for a closer look. */
+bool weir_join_look_sheet(struct weir_slot *sl, struct weir_sheet *sh, uint32_t *from, uint32_t to,
+			  struct weir_join_meeting *mt);
 /* The record is late: its room is lost until its generation goes. */
 void weir_join_buffer_refuse(struct weir_slot *sl, const struct weir_join_turn *t);
 

@@ -29,12 +29,12 @@ enum weir_entry_flag {
 	WEIR_ENTRY_DIRTY = 8,      /* transient: is in its generation's dirty list */
 	WEIR_ENTRY_CHANGED = 16,   /* transient: is in the slot's change list */
 	WEIR_ENTRY_HISTORY = 16,   /* transient: the newest of a key's versions, which have a history (versions.h) */
+	WEIR_ENTRY_SHEET = 16,     /* of join buffers (weir_def_meets): many records, or one of those (join_sheet.h) */
 	WEIR_ENTRY_SWALLOWED = 32, /* a session that became part of another */
 	WEIR_ENTRY_DEFERRED = 32, /* a record of a join buffer that is in no list: older is its number (join_index.h) */
 	WEIR_ENTRY_GONE = 64,     /* a row deleted, but not yet read by the change list; a buffered one that left */
 	WEIR_ENTRY_TOLD = 128 /* transient: in doubt (slot.h), a delete has been sent for what may have been shown */
 };
-#define WEIR_ENTRY_TRANSIENT (WEIR_ENTRY_DIRTY | WEIR_ENTRY_CHANGED)
 
 struct weir_entry {
 	uint32_t hash;      /* low 32 bits of the key's hash; a blob's payload capacity in bytes */

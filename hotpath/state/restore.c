@@ -13,6 +13,7 @@
 #include "hotpath/core/hash.h"
 #include "hotpath/core/mem.h"
 #include "hotpath/state/dirty.h"
+#include "hotpath/state/join_sheet.h"
 #include "hotpath/state/slot.h"
 #include "hotpath/time/window.h"
 
@@ -408,8 +409,11 @@ static bool page_walk(struct weir_slot *sl, struct weir_page *p, struct blob_map
 			return false;
 		e->flags &= WEIR_ENTRY_DEAD | WEIR_ENTRY_BLOB | WEIR_ENTRY_EMITTED |
 			    (sl->def->buffers ? WEIR_ENTRY_GONE : 0) |
-			    (weir_def_meets(sl->def) ? WEIR_ENTRY_DEFERRED : 0);
+			    (weir_def_meets(sl->def) ? WEIR_ENTRY_DEFERRED | WEIR_ENTRY_SHEET : 0);
 		e->page_log2 = log2;
+		if ((e->flags & (WEIR_ENTRY_SHEET | WEIR_ENTRY_DEAD)) == WEIR_ENTRY_SHEET &&
+		    !weir_sheet_check(e, n, log2))
+			return false;
 		if ((e->flags & WEIR_ENTRY_DEAD) != 0)
 			p->dead += (uint32_t)n;
 		else if (blob && bm->bits != NULL) {
@@ -436,7 +440,7 @@ static bool page_index(struct weir_slot *sl, struct weir_page *p, struct blob_ma
 			continue;
 		if (!entry_check(sl, g, e, bm))
 			return false;
-		g->entries++;
+		g->entries += weir_def_meets(def) ? weir_sheet_live(e) : 1;
 		if (def->kind == WEIR_STATE_SESSION || def->kind == WEIR_STATE_SLIDING)
 			continue; /* weir_session_rebuild, weir_sliding_rebuild */
 		if (def->buffers)

@@ -1,0 +1,236 @@
+/* test_join_sheet.c: rows by columns become sheets that say the same, and a damaged sheet is refused or read within its
+ * bytes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hotpath/core/arena.h"
+#include "hotpath/core/hash.h"
+#include "hotpath/state/join_state.h"
+#include "hotpath/state/row.h"
+
+enum { ROWS = WEIR_BATCH_ROWS, TEXT = 16384 };
+
+static const struct weir_type text_type = {.kind = WEIR_KIND_VARCHAR, .length = INT32_MAX};
+static const struct weir_state_side sides[2];
+
+struct rig {
+	struct weir_arena *ar;
+	struct weir_state_def def;
+	struct weir_slot *sl;
+	struct weir_keyed keyed;
+	struct weir_col number, text;
+	const struct weir_col *cols[2];
+	uint16_t rows[ROWS];
+	uint32_t size[ROWS];
+	uint8_t key[ROWS][64];
+};
+static uint8_t letters[TEXT];
+
+static void rig_init(struct rig *rg)
+{
+	memset(rg, 0, sizeof *rg);
+	rg->def = (struct weir_state_def){.name = "j",
+					  .kind = WEIR_STATE_JOIN,
+					  .within = true,
+					  .after_ms = 1000000,
+					  .key_count = 1,
+					  .key_types = &text_type,
+					  .side_count = 2,
+					  .sides = sides};
+	assert_int_equal(weir_state_def_init(&rg->def, NULL), WEIR_OK);
+	rg->ar = weir_arena_create();
+	rg->sl = weir_slot_create(&rg->def, 0, rg->ar);
+	weir_col_init(&rg->number, WEIR_PHYS_I64);
+	weir_col_init(&rg->text, WEIR_PHYS_STR);
+	rg->cols[0] = &rg->number;
+	rg->cols[1] = &rg->text;
+	rg->keyed.cols = rg->cols;
+	for (uint32_t i = 0; i < TEXT; i++)
+		letters[i] = (uint8_t)('a' + i % 23);
+}
+
+static void rig_fini(struct rig *rg)
+{
+	weir_col_fini(&rg->number);
+	weir_col_fini(&rg->text);
+	weir_slot_destroy(rg->sl);
+	weir_arena_destroy(rg->ar);
+}
+
+static void set_row(struct rig *rg, uint32_t i, int64_t time, uint32_t text_bytes)
+{
+	int n = snprintf((char *)rg->key[i] + 1, sizeof rg->key[i] - 9, "key-%u", (unsigned)(i * i));
+	rg->key[i][0] = (uint8_t)n++;
+	rg->keyed.key[i] = rg->key[i];
+	rg->keyed.key_bytes[i] = (uint32_t)n;
+	rg->keyed.hash[i] = weir_hash(rg->key[i], (size_t)n);
+	rg->keyed.time[i] = time;
+	rg->number.i64[i] = (int64_t)i * 1000003;
+	rg->text.str[i] = (struct weir_str){letters + i % 23, text_bytes, 0};
+	rg->rows[i] = (uint16_t)i;
+}
+
+/* That row i of the rig stands as number `at` in sh. */
+static void check_row(const struct rig *rg, struct weir_sheet *sh, uint32_t at, uint32_t i, int64_t start)
+{
+	struct weir_buffered *bf = weir_stub_buffered(&sh->stub[at]);
+	struct weir_join_found fd = {bf, start + bf->delta};
+	struct weir_join_row r;
+	struct weir_col cols[2];
+	weir_col_init(&cols[0], WEIR_PHYS_I64);
+	weir_col_init(&cols[1], WEIR_PHYS_STR);
+	assert_true(weir_buffered_is_stub(bf));
+	assert_ptr_equal(weir_stub_sheet(&sh->stub[at]), sh);
+	assert_ptr_equal(weir_ref_get(&rg->sl->pages, weir_entry_ref(&bf->e)), bf);
+	assert_int_equal(fd.time, rg->keyed.time[i]);
+	assert_int_equal(bf->older, weir_hash_index(rg->keyed.hash[i]));
+	weir_join_buffer_get(&rg->def, &fd, &r);
+	assert_int_equal(r.key_bytes, rg->keyed.key_bytes[i]);
+	assert_memory_equal(r.key, rg->key[i], r.key_bytes);
+	assert_true(weir_buffered_is(&rg->def, bf, weir_hash_index(rg->keyed.hash[i]), rg->key[i], r.key_bytes));
+	(void)weir_row_unpack(r.row, r.row_bytes, cols, 2, 0, NULL);
+	assert_int_equal(cols[0].i64[0], rg->number.i64[i]);
+	assert_int_equal(cols[1].str[0].bytes, rg->text.str[i].bytes);
+	assert_memory_equal(cols[1].str[0].data, rg->text.str[i].data, cols[1].str[0].bytes);
+	weir_col_fini(&cols[0]);
+	weir_col_fini(&cols[1]);
+}
+
+/* All rows into sheets; returns how many sheets. */
+static uint32_t put_all(struct rig *rg, uint32_t count, bool deferred, struct weir_sheet **last)
+{
+	struct weir_gen *g = weir_join_gen_of(rg->sl, 1, rg->keyed.time[0]);
+	int64_t start = rg->sl->joined->start[g->code];
+	uint32_t sheets = 0, before = (uint32_t)g->entries;
+	weir_sheet_measure(&rg->keyed, rg->rows, count, 2, weir_row_fixed(rg->cols, 2), rg->size);
+	for (uint32_t from = 0; from < count;) {
+		struct weir_sheet_rows sr = {.keyed = &rg->keyed,
+					     .row = rg->rows + from,
+					     .count = count - from,
+					     .size = rg->size + from,
+					     .col_count = 2,
+					     .start = start,
+					     .deferred = deferred};
+		struct weir_sheet *sh = weir_sheet_put(g, &sr);
+		assert_non_null(sh);
+		assert_in_range(sh->count, 1, count - from);
+		assert_true(sh->count >= WEIR_SHEET_ROWS_MIN || sh->count == count - from);
+		uint32_t high = 0;
+		for (uint32_t i = 0; i < sh->count; i++) {
+			check_row(rg, sh, i, from + i, start);
+			assert_int_equal((sh->stub[i].flags & WEIR_ENTRY_DEFERRED) != 0, deferred);
+			high = sh->stub[i].delta > high ? sh->stub[i].delta : high;
+		}
+		assert_int_equal(sh->b.delta, high);
+		assert_int_equal(weir_sheet_live(&sh->b.e), sh->count);
+		assert_true(weir_sheet_check(&sh->b.e, weir_entry_bytes(&rg->def, &sh->b.e), sh->b.e.page_log2));
+		from += sh->count;
+		sheets++;
+		*last = sh;
+	}
+	assert_int_equal(g->entries, before + count);
+	return sheets;
+}
+
+static void test_rows_come_back(void **state)
+{
+	(void)state;
+	static struct rig rg;
+	struct weir_sheet *last;
+	rig_init(&rg);
+	for (uint32_t round = 0; round < 40; round++) {
+		uint32_t count = round < 8 ? round + 1 : 1 + (uint32_t)rand() % ROWS;
+		for (uint32_t i = 0; i < count; i++)
+			set_row(&rg, i, 5000 + (int64_t)(rand() % 300),
+				round % 4 == 3 ? (uint32_t)rand() % 1500 : i % 40);
+		uint32_t sheets = put_all(&rg, count, round % 2 == 0, &last);
+		if (round % 4 != 3)
+			assert_true(sheets <= 3 + count / 60);
+	}
+	rig_fini(&rg);
+}
+
+/* One that no sheet takes among the first few: nothing is written; behind them: the sheet ends before it. */
+static void test_a_large_row_goes_elsewhere(void **state)
+{
+	(void)state;
+	static struct rig rg;
+	rig_init(&rg);
+	for (uint32_t i = 0; i < 100; i++)
+		set_row(&rg, i, 7000 + i, i == 60 ? 9000 : 10);
+	struct weir_gen *g = weir_join_gen_of(rg.sl, 0, 7000);
+	weir_sheet_measure(&rg.keyed, rg.rows, 100, 2, weir_row_fixed(rg.cols, 2), rg.size);
+	struct weir_sheet_rows sr = {.keyed = &rg.keyed,
+				     .row = rg.rows,
+				     .count = 100,
+				     .size = rg.size,
+				     .col_count = 2,
+				     .start = rg.sl->joined->start[g->code]};
+	struct weir_sheet *sh = weir_sheet_put(g, &sr);
+	assert_non_null(sh);
+	assert_int_equal(sh->count, 60);
+	sr.row += 58;
+	sr.size += 58;
+	sr.count -= 58;
+	uint64_t entries = g->entries;
+	assert_null(weir_sheet_put(g, &sr));
+	assert_int_equal(g->entries, entries);
+	rig_fini(&rg);
+}
+
+/* Whatever bit is wrong: the sheet is refused, or all that it says lies within it. */
+static void test_a_damaged_sheet(void **state)
+{
+	(void)state;
+	static struct rig rg;
+	struct weir_sheet *sh;
+	uint32_t refused = 0;
+	rig_init(&rg);
+	for (uint32_t i = 0; i < 30; i++)
+		set_row(&rg, i, 9000 + i, i);
+	assert_int_equal(put_all(&rg, 30, true, &sh), 1);
+	uint64_t bytes = weir_entry_bytes(&rg.def, &sh->b.e);
+	uint32_t head = (uint32_t)(sizeof *sh + (sh->count + 1) * sizeof *sh->stub);
+	for (uint32_t bit = 8 * (uint32_t)offsetof(struct weir_sheet, count); bit < 8 * head; bit++) {
+		uint8_t *copy = aligned_alloc(64, weir_align_up(bytes, 64));
+		memcpy(copy, sh, bytes);
+		copy[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		struct weir_sheet *bad = (struct weir_sheet *)(void *)copy;
+		if (!weir_sheet_check(&bad->b.e, bytes, sh->b.e.page_log2)) {
+			refused++;
+		} else {
+			for (uint32_t i = 0; i < bad->count; i++) {
+				const struct weir_stub *st = &bad->stub[i];
+				assert_int_equal(st->row, i);
+				assert_int_equal(st->page_log2, sh->b.e.page_log2);
+				assert_true(st->at >= head);
+				assert_true((uint64_t)st->at + st->key_bytes + weir_stub_row_bytes(st) +
+						    WEIR_SHEET_SLACK <=
+					    bytes);
+			}
+		}
+		free(copy);
+	}
+	assert_true(refused > 30 * 16);
+	/* Shorter than it says. */
+	assert_false(weir_sheet_check(&sh->b.e, bytes - 64, sh->b.e.page_log2));
+	assert_false(weir_sheet_check(&sh->b.e, sizeof *sh, sh->b.e.page_log2));
+	rig_fini(&rg);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows_come_back),
+		cmocka_unit_test(test_a_large_row_goes_elsewhere),
+		cmocka_unit_test(test_a_damaged_sheet),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
