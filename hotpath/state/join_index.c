@@ -216,7 +216,7 @@ uint8_t weir_join_index_begin(struct weir_slot *sl, int64_t start)
 	uint32_t code = (uint32_t)__builtin_ctz(free_codes(ix, side));
 	ix->taken |= 1u << code;
 	ix->held[code] = 0;
-	ix->start[code] = (start >> 1) << sl->def->bucket_log2;
+	ix->start[code] = (start >> 1) * (INT64_C(1) << sl->def->bucket_log2);
 	if (weir_join_defers(sl->def, side))
 		ix->deferring |= 1u << code;
 	return (uint8_t)code;

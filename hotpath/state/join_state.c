@@ -83,7 +83,7 @@ static int64_t bucket_start(const struct weir_state_def *def, int64_t bucket)
 {
 	if (weir_join_in_windows(def))
 		return bucket * def->advance_ms + def->offset_ms + def->size_ms - 1;
-	return bucket << def->bucket_log2;
+	return bucket * (INT64_C(1) << def->bucket_log2);
 }
 
 bool weir_join_window_fits(const struct weir_state_def *def, int64_t window)
@@ -350,10 +350,8 @@ void weir_join_buffer_prefetch(const struct weir_slot *sl, uint32_t side, const 
 		}
 		return;
 	}
-	int64_t start = side == 1 ? 1 : bucket_of(sl->def, r->time) * 2;
-	uint32_t at = weir_slot_search(sl, start);
-	if (at < sl->gen_count && sl->gens[at].start == start)
-		weir_index_prefetch(&sl->gens[at].g->ix, r->hash, entry);
+	if (side == 1) /* a version */
+		weir_index_prefetch(&table_gen(sl, 1)->ix, r->hash, entry);
 }
 
 /* Says which record comes after bf in the list of its key. */
@@ -491,7 +489,12 @@ static struct weir_buffered *buffer_put(struct weir_slot *sl, uint32_t side, con
 		if (r->row_bytes != 0)
 			memcpy(at + r->key_bytes, r->row, r->row_bytes);
 	}
-	list_add(sl, g, bf, r->hash, r->key, r->key_bytes, true);
+	if (weir_def_queues(sl->def, g->start)) {
+		bf->e.flags |= WEIR_ENTRY_DEFERRED;
+		bf->older = ++g->numbered; /* fewer than there are refs: none of them goes before its generation */
+	} else {
+		list_add(sl, g, bf, r->hash, r->key, r->key_bytes, true);
+	}
 	return bf;
 }
 
@@ -524,7 +527,7 @@ WEIR_NOINLINE uint64_t weir_join_place_take_slow(struct weir_join_place *pc, int
 	if (key_bytes < WEIR_KEY_LONG && pc->page != NULL && (uint64_t)(pc->end - pc->at) >= bytes)
 		return weir_join_place_take(pc, time, hash, key_bytes, row_bytes, key);
 	weir_join_place_close(pc);
-	int64_t start = (g->start >> 1) << pc->sl->def->bucket_log2;
+	int64_t start = bucket_start(pc->sl->def, g->start >> 1);
 	struct weir_buffered *bf = take_in(g, (uint32_t)(time - start), hash, key_bytes, row_bytes, key);
 	weir_join_place_open(pc, pc->sl, time);
 	return weir_join_place_value(weir_hash_index(hash), g->code, weir_entry_ref(&bf->e));
@@ -598,7 +601,11 @@ static int final_compare(const void *a, const void *b, void *ctx)
 		c = (rx.key_bytes > ry.key_bytes) - (rx.key_bytes < ry.key_bytes);
 	if (c != 0)
 		return c;
-	/* One key at one time: x is the earlier one if the list leads from y to it. */
+	/* One key at one time: x is the earlier one if its number says so, or the list leads from y to it. Lists beside
+	 * a table's history were restored, as older builds made them: what has a number came later. */
+	bool x_numbered = (x->e.flags & WEIR_ENTRY_DEFERRED) != 0, y_numbered = (y->e.flags & WEIR_ENTRY_DEFERRED) != 0;
+	if (x_numbered || y_numbered)
+		return !x_numbered || (y_numbered && x->older < y->older) ? -1 : 1;
 	for (const struct weir_buffered *p = y; p != NULL && p->delta == y->delta; p = older_of(sl, p))
 		if (p == x)
 			return -1;
@@ -745,11 +752,15 @@ static bool rebuild_record(struct weir_slot *sl, struct weir_gen *g, struct weir
 		bits[at / 8 / 64] |= bit;
 		return bf->delta >> 1 >> (def->bucket_log2 - 1) == 0;
 	case PASS_CLAIM:
+		if ((bf->e.flags & WEIR_ENTRY_DEFERRED) != 0 && weir_def_queues(def, g->start))
+			g->numbered = bf->older > g->numbered ? bf->older : g->numbered;
 		return (bf->e.flags & WEIR_ENTRY_DEFERRED) != 0 || bf->older == 0 || start_claim(sl, g, sm, bf->older);
 	case PASS_HEADS:
 		break;
 	}
-	if ((bits[at / 8 / 64] & bit) != 0 && (bf->e.flags & WEIR_ENTRY_DEFERRED) != 0) {
+	if (weir_def_queues(def, g->start) && (bf->e.flags & WEIR_ENTRY_DEFERRED) != 0) {
+		; /* it has its number, and nothing leads to it */
+	} else if ((bits[at / 8 / 64] & bit) != 0 && (bf->e.flags & WEIR_ENTRY_DEFERRED) != 0) {
 		if (!weir_buffered_is_stub(bf))
 			weir_buf_put(deferred, &bf, sizeof bf);
 	} else if ((bits[at / 8 / 64] & bit) != 0) {

@@ -9,6 +9,10 @@
  *
  * Rows in windows: a generation is a window of one side, numbered by the window; all its records have one time.
  *
+ * Rows that wait beside a table's history: nobody looks them up, so they are in no index and no list; each has a number
+ * by arrival in its generation (WEIR_ENTRY_DEFERRED). Older builds made lists of them: those stay as they were
+ * restored.
+ *
  * A record is kept while task time <= time + keep (before + after + grace). One of an outer side that has no match is
  * final when task time > time + the other side's reach + grace: it is gone from then on for every look-up, and leaves
  * at the next order point. @thread worker (the slot's owner) */

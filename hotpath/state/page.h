@@ -31,8 +31,9 @@ enum weir_entry_flag {
 	WEIR_ENTRY_HISTORY = 16,   /* transient: the newest of a key's versions, which have a history (versions.h) */
 	WEIR_ENTRY_SHEET = 16,     /* of join buffers (weir_def_meets): many records, or one of those (join_sheet.h) */
 	WEIR_ENTRY_SWALLOWED = 32, /* a session that became part of another */
-	WEIR_ENTRY_DEFERRED = 32, /* a record of a join buffer that is in no list: older is its number (join_index.h) */
-	WEIR_ENTRY_GONE = 64,     /* a row deleted, but not yet read by the change list; a buffered one that left */
+	WEIR_ENTRY_DEFERRED = 32,  /* a record of a join buffer that is in no list: older is its number, in the order of
+				    * arrival in its generation (join_index.h; weir_def_queues) */
+	WEIR_ENTRY_GONE = 64,      /* a row deleted, but not yet read by the change list; a buffered one that left */
 	WEIR_ENTRY_TOLD = 128 /* transient: in doubt (slot.h), a delete has been sent for what may have been shown */
 };
 
@@ -196,6 +197,7 @@ struct weir_gen {
 	bool appends;
 	uint8_t code;      /* its number in the slot's index of join buffers (join_index.h), 0: its own ix it is */
 	uint32_t appended; /* how many came */
+	uint32_t numbered; /* the last number that an entry was given (weir_def_queues) */
 };
 void weir_gen_init(struct weir_gen *g, struct weir_pages *pg, struct weir_slot *sl, int64_t start,
 		   uint64_t entries_expected);

@@ -409,7 +409,8 @@ static bool page_walk(struct weir_slot *sl, struct weir_page *p, struct blob_map
 			return false;
 		e->flags &= WEIR_ENTRY_DEAD | WEIR_ENTRY_BLOB | WEIR_ENTRY_EMITTED |
 			    (sl->def->buffers ? WEIR_ENTRY_GONE : 0) |
-			    (weir_def_meets(sl->def) ? WEIR_ENTRY_DEFERRED | WEIR_ENTRY_SHEET : 0);
+			    (weir_def_meets(sl->def) ? WEIR_ENTRY_DEFERRED | WEIR_ENTRY_SHEET : 0) |
+			    (weir_def_queues(sl->def, p->gen->start) ? WEIR_ENTRY_DEFERRED : 0);
 		e->page_log2 = log2;
 		if ((e->flags & (WEIR_ENTRY_SHEET | WEIR_ENTRY_DEAD)) == WEIR_ENTRY_SHEET &&
 		    !weir_sheet_check(e, n, log2))

@@ -157,8 +157,9 @@ struct weir_gen *weir_slot_add_gen(struct weir_slot *sl, uint32_t at, int64_t st
 	/* A quarter of what the last one held: saves most of the growing, and wastes little where windows differ. */
 	uint64_t expected = sl->entries_hint / 4;
 	uint8_t code = weir_def_meets(sl->def) ? weir_join_index_begin(sl, start) : 0;
-	weir_gen_init(g, &sl->pages, sl, start, code == 0 ? expected : 0);
-	if (code != 0 && expected > 1024)
+	bool own_index = code == 0 && !weir_def_queues(sl->def, start);
+	weir_gen_init(g, &sl->pages, sl, start, own_index ? expected : 0);
+	if (!own_index && expected > 1024)
 		g->page_bytes_next = WEIR_PAGE_BYTES_MAX;
 	g->code = code;
 	memmove(&sl->gens[at + 1], &sl->gens[at], (sl->gen_count - at) * sizeof *sl->gens);

@@ -142,6 +142,12 @@ WEIR_INLINE bool weir_def_meets(const struct weir_state_def *def)
 {
 	return def->kind == WEIR_STATE_JOIN && def->within && !weir_join_in_windows(def);
 }
+/* Whether rows of a generation only wait to leave, beside a table's history: nobody looks them up, so that they are in
+ * no index and no list; they have numbers instead. */
+WEIR_INLINE bool weir_def_queues(const struct weir_state_def *def, int64_t start)
+{
+	return def->versioned && (start & 1) == 0;
+}
 WEIR_INLINE bool weir_def_panes(const struct weir_state_def *def)
 {
 	return def->kind == WEIR_STATE_WINDOW && def->pane_ms != def->size_ms;

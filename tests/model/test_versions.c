@@ -1,6 +1,7 @@
 /* test_versions.c: a table's history with updates in any order, deletes, pruning, barriers and restores, against a twin
- * that keeps a sorted array for each key: every look-up, what is kept and what it costs. VERSIONS_SEED and
- * VERSIONS_RUNS override; a failing seed is printed. */
+ * that keeps a sorted array for each key: every look-up, what is kept and what it costs; and the stream's rows that
+ * wait beside it, against one that sorts them as they leave. VERSIONS_SEED and VERSIONS_RUNS override; a failing seed
+ * is printed. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -33,6 +34,10 @@ struct version {
 	uint32_t number;
 	bool deletes;
 };
+struct waiting {
+	int64_t time;
+	uint32_t key, number;
+};
 struct twin {
 	struct version *v; /* by time, then arrival */
 	uint32_t count;
@@ -48,6 +53,8 @@ struct rig {
 	uint64_t epoch, pack_bytes;
 	struct twin twin[KEYS];
 	uint32_t number;
+	struct waiting *waiting; /* in the order of arrival */
+	uint32_t waiting_count;
 };
 
 static void slot_create(struct rig *rg)
@@ -72,6 +79,7 @@ static struct rig *rig_create(void)
 	slot_create(rg);
 	for (uint32_t k = 0; k < KEYS; k++)
 		rg->twin[k].v = weir_xmalloc(VERSIONS_MAX * sizeof *rg->twin[k].v);
+	rg->waiting = weir_xmalloc(VERSIONS_MAX * sizeof *rg->waiting);
 	return rg;
 }
 
@@ -84,6 +92,7 @@ static void rig_destroy(struct rig *rg)
 		weir_buf_fini(&rg->body[i]);
 	for (uint32_t k = 0; k < KEYS; k++)
 		free(rg->twin[k].v);
+	free(rg->waiting);
 	free(rg);
 }
 
@@ -240,6 +249,81 @@ static void restore(struct rig *rg)
 	assert_int_equal(rg->sl->history_bytes, 0);
 }
 
+/* ---- rows that wait ---- */
+
+/* A row as older builds kept it: in the list of its key, which the index of its generation leads to. It was put last.
+ */
+static void keep_in_list(struct rig *rg, int64_t time, uint32_t number)
+{
+	uint32_t at = weir_slot_search(rg->sl, (time >> rg->def.bucket_log2) * 2);
+	struct weir_gen *g = rg->sl->gens[at].g;
+	for (uint32_t no = g->page_first; no != 0; no = rg->sl->pages.page[no].next) {
+		const struct weir_page *p = &rg->sl->pages.page[no];
+		for (uint32_t i = WEIR_PAGE_HEAD; i < p->used;) {
+			struct weir_buffered *bf = (struct weir_buffered *)(void *)(p->base + i);
+			uint32_t n;
+			const uint8_t *key = weir_entry_key(&rg->def, &bf->e, &n);
+			i += (uint32_t)weir_entry_bytes(&rg->def, &bf->e);
+			if (weir_load_le64(key + n) != number)
+				continue;
+			bf->e.flags &= (uint8_t)~WEIR_ENTRY_DEFERRED;
+			bf->older = 0;
+			weir_join_list_add(rg->sl, g, bf, true);
+			return;
+		}
+	}
+	fail();
+}
+
+static void wait_for(struct rig *rg, uint32_t k, int64_t time, bool in_list)
+{
+	struct weir_join_row r = row_of(k, time, ++rg->number);
+	r.row_bytes = 8;
+	weir_join_buffer_put(rg->sl, 0, &r, false);
+	if (in_list)
+		keep_in_list(rg, time, rg->number);
+	assert_true(rg->waiting_count < VERSIONS_MAX);
+	rg->waiting[rg->waiting_count++] = (struct waiting){time, k, rg->number};
+}
+
+static int by_leaving(const void *a, const void *b)
+{
+	const struct waiting *x = a, *y = b;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->number < y->number ? -1 : 1;
+}
+
+/* All that lie before time leave: by time, key and arrival. */
+static void take(struct rig *rg, int64_t time, bool all)
+{
+	struct weir_buf found = {0};
+	uint32_t kept = 0, n = 0;
+	struct waiting *leaving = weir_xmalloc((rg->waiting_count + 1) * sizeof *leaving);
+	for (uint32_t i = 0; i < rg->waiting_count; i++) {
+		if (all || rg->waiting[i].time < time)
+			leaving[n++] = rg->waiting[i];
+		else
+			rg->waiting[kept++] = rg->waiting[i];
+	}
+	rg->waiting_count = kept;
+	qsort(leaving, n, sizeof *leaving, by_leaving);
+	weir_join_take_final(rg->sl, time, all, &found);
+	assert_int_equal(found.bytes / sizeof(struct weir_join_found), n);
+	for (uint32_t i = 0; i < n; i++) {
+		struct weir_join_row r;
+		weir_join_buffer_get(&rg->def, &((const struct weir_join_found *)(const void *)found.data)[i], &r);
+		assert_int_equal(weir_load_le64(r.row), leaving[i].number);
+		assert_int_equal(r.time, leaving[i].time);
+		assert_int_equal(r.key[1], 'a' + leaving[i].key);
+	}
+	weir_join_drop(rg->sl, time);
+	free(leaving);
+	weir_buf_fini(&found);
+}
+
 /* ---- tests ---- */
 
 static void run(uint64_t seed)
@@ -297,6 +381,67 @@ static void test_against_the_twin(void **state)
 		run(first + i);
 }
 
+static void run_waiting(uint64_t seed)
+{
+	struct rig *rg = rig_create();
+	rng_state = seed * 7919 + 1;
+	printf("VERSIONS_SEED=%llu\n", (unsigned long long)seed);
+	/* How far apart rows lie, how late some are, how many share a time. */
+	uint32_t step = 1 + below(50), late_by = 1u << below(16), tie = 1u << below(12);
+	uint32_t ops = 500 + below(2500), keys = 1 + below(KEYS), restores = 1 + below(4), older = below(2) * ops / 3;
+	int64_t now = -(int64_t)below(1 << 16), low = now - (1 << 16);
+	for (uint32_t i = 0; i < ops; i++) {
+		uint32_t k = keys == KEYS && below(40) == 0 ? KEY_LONG : below(1 + below(keys));
+		int64_t time = (now - (int64_t)below(late_by)) / tie * tie;
+		now += below(2 * step);
+		wait_for(rg, k, time > low ? time : low, i < older);
+		if (below(10) == 0)
+			put(rg, k, now, false, WEIR_TIME_UNSET);
+		if (below(200) == 0) {
+			low = weir_max_i64(low, now - (int64_t)below(2 * late_by));
+			take(rg, low, false);
+		}
+		if (below(100) == 0)
+			(void)barrier(rg);
+		if (below(ops) < restores || i + 1 == older)
+			restore(rg);
+	}
+	take(rg, now, false);
+	restore(rg);
+	take(rg, now + 1, true);
+	assert_int_equal(rg->waiting_count, 0);
+	rig_destroy(rg);
+}
+
+static void test_rows_that_wait_against_the_twin(void **state)
+{
+	(void)state;
+	const char *seed = getenv("VERSIONS_SEED"), *runs = getenv("VERSIONS_RUNS");
+	uint64_t first = seed != NULL ? strtoull(seed, NULL, 0) : 1;
+	uint64_t count = runs != NULL ? strtoull(runs, NULL, 0) : seed != NULL ? 1 : 100;
+	for (uint64_t i = 0; i < count; i++)
+		run_waiting(first + i);
+}
+
+/* However many of its key wait, a row that comes late among them touches nothing but its own place. */
+static void test_a_row_that_waits_is_logged_alone(void **state)
+{
+	(void)state;
+	struct rig *rg = rig_create();
+	for (uint32_t i = 0; i < 10000; i++)
+		wait_for(rg, 3, i, false);
+	(void)barrier(rg);
+	wait_for(rg, 3, 5000, false);
+	assert_in_range(barrier(rg), 1, 130);
+	/* Nor does it take an index. */
+	for (uint32_t i = 0; i < rg->sl->gen_count; i++)
+		assert_true(rg->sl->gens[i].start == 1 || rg->sl->gens[i].g->ix.used == 0);
+	take(rg, 5001, false);
+	restore(rg);
+	take(rg, 0, true);
+	rig_destroy(rg);
+}
+
 /* An update says no more to the changelog than itself and what it touches, however many there are. */
 static void test_an_update_is_logged_alone(void **state)
 {
@@ -350,7 +495,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_against_the_twin),
+		cmocka_unit_test(test_rows_that_wait_against_the_twin),
 		cmocka_unit_test(test_an_update_is_logged_alone),
+		cmocka_unit_test(test_a_row_that_waits_is_logged_alone),
 		cmocka_unit_test(test_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
