@@ -88,7 +88,8 @@ struct mark {
 struct pair_of {
 	uint32_t lane[2];             /* by side */
 	uint32_t sheet_rows, records; /* since the last order point */
-	uint32_t without;             /* so many order points without sheets are still to come */
+	uint32_t without;             /* so many order points without sheets are still to come, */
+	uint32_t without_next;        /* and after the next one that was no good */
 	bool used;                    /* some lane's items are not all of its rows */
 };
 /* Where a lane stands. */

@@ -9,7 +9,7 @@
  *
  * So nothing is merged, and no row is an item of its own. What is out of order, what the other side is ahead of, and
  * what no sheet takes is a record and an item, as in join_inner.c, and looks at its exact turn between the rows of
- * sheets. Where there is much of that, the slot does without sheets for some order points.
+ * sheets. Where there is much of that, the slot does without sheets for some order points, and then for more.
  *
  *   lane, item by item   sheet (its time: the lane's behind it) | row | nothing but a time */
 #include "hotpath/run/join_private.h"
@@ -18,8 +18,9 @@
 
 #include "hotpath/core/hash.h"
 
-/* Order points without sheets after one in which one row in SLOW_PART was a record. */
-enum { WITHOUT = 15, SLOW_PART = 16 };
+/* Order points without sheets after one in which one row in SLOW_PART was a record, or a batch in which so many were
+ * out of order; twice as many after each more, until one is good. */
+enum { WITHOUT = 15, WITHOUT_MOST = 1023, SLOW_PART = 16 };
 
 static uint32_t lane_of(const struct weir_join *jn, uint32_t side, uint32_t slot)
 {
@@ -220,6 +221,22 @@ static void take_looking(struct taking *tk, uint32_t count)
 	take_sheets(tk, from, count);
 }
 
+static void do_without(struct pair_of *po)
+{
+	uint32_t next = po->without_next != 0 ? po->without_next : WITHOUT;
+	po->without = next;
+	po->without_next = next < WITHOUT_MOST / 2 ? 2 * next + 1 : WITHOUT_MOST;
+}
+
+/* Whether so many rows that enter are out of order that sheets are not worth it. Cost: about 5 instructions a row. */
+static bool is_disordered(const struct weir_keyed *k, const uint16_t *rows, uint32_t count, int64_t high)
+{
+	uint32_t slow = 0;
+	for (uint32_t i = 0; i < count; i++)
+		slow += k->time[rows[i]] < weir_max_i64(high, k->run[rows[i]]);
+	return slow * SLOW_PART > count;
+}
+
 bool weir_join_hold_sheets(struct weir_join *jn, const struct weir_fragment *fr, const struct weir_keyed *keyed,
 			   const uint16_t *rows, uint32_t count, uint32_t side, uint32_t fixed, struct lane *ln)
 {
@@ -234,6 +251,10 @@ bool weir_join_hold_sheets(struct weir_join *jn, const struct weir_fragment *fr,
 	/* Late by what the slot has seen, or may have by its turn. */
 	if (weir_join_is_late(jn->def, low, weir_max_i64(jn->task_before[slot], ln->before)))
 		return false;
+	if (side != jn->looks && is_disordered(keyed, rows, count, ln->high)) {
+		do_without(po);
+		return false;
+	}
 	struct taking tk = {.jn = jn,
 			    .sl = sl,
 			    .ln = ln,
@@ -488,7 +509,9 @@ void weir_join_sheets_reset(struct weir_join *jn)
 		if (po->without != 0)
 			po->without--;
 		else if (po->records * SLOW_PART > po->records + po->sheet_rows)
-			po->without = WITHOUT;
+			do_without(po);
+		else if (po->sheet_rows != 0)
+			po->without_next = WITHOUT;
 		po->records = po->sheet_rows = 0;
 		po->used = false;
 	}
