@@ -161,7 +161,7 @@ static inline bool may_hold(const struct chunk *ck, uint32_t hash)
 }
 
 /* How many are looked through at most for one row: more than a source that is somewhat ahead of another leaves. */
-enum { CHUNKS_MOST = 64 };
+enum { CHUNKS_MOST = 64, RECORDS_MOST = 8192 /* of sheets */ };
 
 static struct chunk last_chunk(const struct weir_join_deferred *df)
 {
@@ -210,9 +210,16 @@ static uint32_t deferring_codes(const struct weir_join_index *ix, uint32_t side,
 	return found;
 }
 
-static bool sheet_has(const struct weir_slot *sl, uint64_t place, uint32_t hash, int64_t start, int64_t from)
+/* Whether a sheet has a record with this hash, not older than from; or more are to be looked through than *left. */
+static bool sheet_has(const struct weir_slot *sl, uint64_t place, uint32_t hash, int64_t start, int64_t from,
+		      uint32_t *left)
 {
 	struct records rc = records_at(sl, place);
+	if (start + weir_join_place_record(&sl->pages, place)->delta < from)
+		return false;
+	if (rc.count > *left)
+		return true;
+	*left -= rc.count;
 	for (uint32_t i = 0; i < rc.count; i++) {
 		const struct weir_buffered *bf = record_of(&rc, i);
 		if (is_deferred(bf, hash) && start + bf->delta >= from)
@@ -226,13 +233,14 @@ static bool code_may_meet(const struct weir_slot *sl, uint32_t code, uint32_t ha
 	const struct weir_join_deferred *df = deferred_of(sl->joined, code);
 	int64_t start = sl->joined->start[code];
 	struct chunk ck = last_chunk(df);
+	uint32_t left = RECORDS_MOST;
 	for (uint32_t i = 0; i < CHUNKS_MOST; i++) {
 		uint32_t count, fits = 0;
 		if (ck.bk->high[ck.at] < from)
 			return false; /* nor are those before it younger */
 		const uint64_t *place = chunk_places(df, &ck, &count);
 		for (uint32_t k = 0; k < count && may_hold(&ck, hash); k++)
-			fits |= is_sheet(place[k]) ? sheet_has(sl, place[k], hash, start, from)
+			fits |= is_sheet(place[k]) ? sheet_has(sl, place[k], hash, start, from, &left)
 						   : same_hash(place[k], hash);
 		if (fits != 0)
 			return true;
@@ -289,11 +297,18 @@ bool weir_join_deferred_filter(const struct weir_slot *sl, uint32_t side, int64_
 	return true;
 }
 
-static void find_at(const struct weir_slot *sl, uint64_t place, int64_t start, const struct weir_join_row *r,
-		    int64_t from, int64_t to, int64_t task_time, struct weir_buf *list)
+/* False: it has more records than *left. */
+static bool find_at(const struct weir_slot *sl, uint64_t place, int64_t start, const struct weir_join_row *r,
+		    int64_t from, int64_t to, int64_t task_time, struct weir_buf *list, uint32_t *left)
 {
 	struct records rc = records_at(sl, place);
 	uint32_t hash = weir_hash_index(r->hash);
+	/* Of a sheet it is that of the youngest. */
+	if (start + weir_join_place_record(&sl->pages, place)->delta < from)
+		return true;
+	if (rc.count > *left)
+		return false;
+	*left -= rc.count;
 	for (uint32_t i = 0; i < rc.count; i++) {
 		struct weir_buffered *bf = record_of(&rc, i);
 		if (!is_deferred(bf, hash))
@@ -303,6 +318,7 @@ static void find_at(const struct weir_slot *sl, uint64_t place, int64_t start, c
 		    weir_buffered_is(sl->def, bf, hash, r->key, r->key_bytes))
 			weir_buf_put(list, &fd, sizeof fd);
 	}
+	return true;
 }
 
 /* False: there are too many. */
@@ -312,7 +328,8 @@ static bool code_find(struct weir_slot *sl, uint32_t code, const struct weir_joi
 	const struct weir_join_index *ix = sl->joined;
 	const struct weir_join_deferred *df = deferred_of(ix, code);
 	struct chunk first = last_chunk(df);
-	uint32_t chunks = 1;
+	uint32_t chunks = 1, left = RECORDS_MOST;
+	size_t begin = list->bytes;
 	for (struct chunk ck = first; chunk_before(&ck) && ck.bk->high[ck.at] >= from; first = ck)
 		if (++chunks > CHUNKS_MOST)
 			return false;
@@ -320,8 +337,11 @@ static bool code_find(struct weir_slot *sl, uint32_t code, const struct weir_joi
 		uint32_t count;
 		const uint64_t *place = chunk_places(df, &ck, &count);
 		for (uint32_t k = 0; k < count && may_hold(&ck, weir_hash_index(r->hash)); k++)
-			if (is_sheet(place[k]) || same_hash(place[k], weir_hash_index(r->hash)))
-				find_at(sl, place[k], ix->start[code], r, from, to, task_time, list);
+			if ((is_sheet(place[k]) || same_hash(place[k], weir_hash_index(r->hash))) &&
+			    !find_at(sl, place[k], ix->start[code], r, from, to, task_time, list, &left)) {
+				list->bytes = begin;
+				return false;
+			}
 		if (++ck.at == WEIR_JOIN_CHUNKS)
 			ck = (struct chunk){ck.bk->next, 0};
 	}

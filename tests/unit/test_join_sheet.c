@@ -225,12 +225,71 @@ static void test_a_damaged_sheet(void **state)
 	rig_fini(&rg);
 }
 
+/* Rows of the side that looks, sheet by sheet, all of one key but the first of each batch; none is entered. */
+static void defer_batches(struct rig *rg, uint32_t batches, int64_t time)
+{
+	for (uint32_t b = 0; b < batches; b++) {
+		for (uint32_t i = 0; i < ROWS; i++)
+			set_row(rg, i, time + (int64_t)b * ROWS + i, 3);
+		struct weir_gen *g = weir_join_gen_of(rg->sl, 1, time);
+		weir_sheet_measure(&rg->keyed, rg->rows, ROWS, 2, weir_row_fixed(rg->cols, 2), rg->size);
+		for (uint32_t from = 0; from < ROWS;) {
+			struct weir_sheet_rows sr = {.keyed = &rg->keyed,
+						     .row = rg->rows + from,
+						     .count = ROWS - from,
+						     .size = rg->size + from,
+						     .col_count = 2,
+						     .start = rg->sl->joined->start[g->code],
+						     .deferred = true};
+			struct weir_sheet *sh = weir_sheet_put(g, &sr);
+			assert_non_null(sh);
+			weir_join_sheet_turned(rg->sl, sh, 0, sh->count / 2);
+			weir_join_sheet_turned(rg->sl, sh, sh->count / 2, sh->count);
+			from += sh->count;
+		}
+	}
+}
+
+/* A row that reaches a little back looks through what is deferred; one that has far too much before it has it entered,
+ * and finds the same. */
+static void test_far_behind_what_is_deferred(void **state)
+{
+	(void)state;
+	enum { BATCHES = 40 };
+	static struct rig rg;
+	rig_init(&rg);
+	int64_t start = 100 << 20;
+	defer_batches(&rg, BATCHES, start);
+	assert_true(rg.sl->joined->deferring != 0);
+	for (int far = 0; far < 2; far++) {
+		struct weir_buf list = {0};
+		uint32_t row = 77, behind = far ? BATCHES : 3;
+		int64_t time = start + (int64_t)(BATCHES - behind) * ROWS;
+		struct weir_join_row r = {.hash = rg.keyed.hash[row],
+					  .time = time,
+					  .key = rg.key[row],
+					  .key_bytes = rg.keyed.key_bytes[row]};
+		assert_true(far || !weir_join_may_meet_deferred(rg.sl, 1, 12345, time, INT64_MAX));
+		assert_true(weir_join_may_meet_deferred(rg.sl, 1, weir_hash_index(r.hash), time, INT64_MAX));
+		assert_true(!far || weir_join_may_meet_deferred(rg.sl, 1, 12345, time, INT64_MAX));
+		weir_join_buffer_find_matches(rg.sl, 0, &r, WEIR_TIME_UNSET, &list);
+		const struct weir_join_found *f = (const struct weir_join_found *)(const void *)list.data;
+		assert_int_equal(list.bytes / sizeof *f, behind);
+		for (uint32_t i = 0; i < behind; i++)
+			assert_int_equal(f[i].time, time + (int64_t)i * ROWS + row);
+		assert_int_equal(rg.sl->joined->deferring == 0, far);
+		weir_buf_fini(&list);
+	}
+	rig_fini(&rg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows_come_back),
 		cmocka_unit_test(test_a_large_row_goes_elsewhere),
 		cmocka_unit_test(test_a_damaged_sheet),
+		cmocka_unit_test(test_far_behind_what_is_deferred),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
