@@ -149,8 +149,10 @@ void weir_join_destroy(struct weir_join *jn)
 	free(jn->group);
 	free(jn->start);
 	free(jn->counts);
-	for (uint32_t i = 0; i < jn->lane_count; i++)
-		weir_buf_fini(&jn->lanes[i].items), weir_buf_fini(&jn->lanes[i].moves);
+	for (uint32_t i = 0; i < jn->lane_count; i++) {
+		weir_buf_fini(&jn->lanes[i].items);
+		weir_buf_fini(&jn->lanes[i].moves);
+	}
 	weir_program_destroy(jn->residual);
 	if (jn->trial_ptrs)
 		weir_rows_fini(&jn->trial);

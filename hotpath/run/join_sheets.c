@@ -387,10 +387,9 @@ static void look_closer(struct weir_join *jn, struct weir_slot *sl, const struct
 static void look_closer_at(struct weir_join *jn, struct weir_slot *sl, struct weir_sheet *sh, uint32_t row)
 {
 	struct sheet_run *sr = &jn->sheet_run;
-	uint32_t code = sl->pages.page[weir_entry_page_no(&sh->b.e)].gen->code, n;
+	uint32_t code = sl->pages.page[weir_entry_page_no(&sh->b.e)].gen->code;
 	struct weir_buffered *bf = weir_stub_buffered(&sh->stub[row]);
-	const uint8_t *key = weir_buffered_key(jn->def, bf, &n);
-	uint32_t hash = weir_hash_index(weir_hash(key, n));
+	uint32_t hash = bf->older; /* its turn has not come */
 	struct item it = {sl->joined->start[code] + bf->delta,
 			  weir_join_place_value(hash, code, weir_entry_ref(&bf->e)), hash, sr->slot};
 	look_closer(jn, sl, &it, true, weir_max_i64(sr->looks.key, it.time));
@@ -416,7 +415,7 @@ static void look(struct weir_join *jn, struct weir_slot *sl, const struct item *
 	bool closer = weir_join_look_sheet(sl, sh, &at->row, to, &mt);
 	if (at->row != from) {
 		count_rows(jn, sl, at->row - from);
-		for (uint32_t i = from; i < at->row && (to < sh->count || closer || at->row < to); i++)
+		for (uint32_t i = from; i < at->row && at->row < sh->count; i++) /* else look_until does it */
 			at->key = weir_max_i64(at->key, start + sh->stub[i].delta);
 		weir_join_sheet_turned(sl, sh, from, at->row);
 	}
@@ -470,11 +469,11 @@ static const struct item *next_entering(struct weir_join *jn, struct weir_slot *
 	struct lane_at *at = &sr->enters;
 	for (; at->item < sr->count[0]; at->item++) {
 		const struct item *it = &sr->it[0][at->item];
-		const struct weir_sheet *sh = item_sheet(it);
+		struct weir_sheet *sh = item_sheet(it);
 		if (sh == NULL && it->row != WEIR_JOIN_NO_ROW)
 			return it;
 		if (sh != NULL) {
-			weir_join_enter_sheet(sl, item_sheet(it));
+			weir_join_enter_sheet(sl, sh);
 			count_rows(jn, sl, sh->count);
 		}
 		at->key = weir_max_i64(at->key, it->time);
