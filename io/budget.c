@@ -1,4 +1,4 @@
-/* budget.c: how memory.max is divided before the first record (budget.h). @thread init
+/* budget.c: how memory.max is divided before the first record, and what is held of it (budget.h). @thread init, io
  *
  * Measured with the jobs of tests/integration/memory_small.sh; the process's code, libraries, stacks and what the
  * allocator keeps for itself come on top, and take 16 MiB or so. */
@@ -72,4 +72,31 @@ void weir_budget_make(struct weir_budget *out, const struct weir_plan *pl, const
 	out->least = ENGINE_BYTES + workers * (fixed + FRAGMENTS_LEAST * each + order / POINT_RECORDS * records) +
 		     joins * JOIN_BYTES / POINT_RECORDS * records + writers * partitions * WRITER_BYTES;
 	out->least = weir_align_up(out->least, 1 << 20);
+}
+
+uint64_t weir_budget_flying(const struct weir_feed_conf *cf)
+{
+	uint64_t bytes = 0;
+	for (uint32_t s = 0; s < cf->plan->scan_count; s++)
+		bytes += cf->streams[s]->ops->memory ? cf->streams[s]->ops->memory(cf->streams[s]) : 0;
+	for (uint32_t w = 0; w < cf->worker_count; w++)
+		bytes += atomic_load_explicit(&cf->workers[w]->bundle_bytes, memory_order_relaxed) +
+			 atomic_load_explicit(&cf->workers[w]->building_bytes, memory_order_relaxed);
+	return bytes;
+}
+
+uint64_t weir_budget_state(const struct weir_feed_conf *cf)
+{
+	uint64_t bytes = 0;
+	for (uint32_t w = 0; w < cf->worker_count; w++)
+		bytes += weir_arena_bytes(cf->workers[w]->arena);
+	return bytes;
+}
+
+uint64_t weir_budget_held(const struct weir_feed_conf *cf)
+{
+	uint64_t bytes = 0;
+	for (uint32_t w = 0; w < cf->worker_count; w++)
+		bytes += atomic_load_explicit(&cf->workers[w]->held_bytes, memory_order_relaxed);
+	return bytes;
 }

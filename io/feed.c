@@ -1,5 +1,6 @@
 /* feed.c: from units of partitions to numbered batches, order points and barriers (feed.h). @thread io */
 #include "io/feed.h"
+#include "io/budget.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -294,30 +295,12 @@ void weir_feed_destroy(struct weir_feed *fd)
 
 static uint64_t in_flight(const struct weir_feed *fd)
 {
-	uint64_t bytes = fd->memory_told;
-	for (uint32_t s = 0; s < fd->cf.plan->scan_count; s++)
-		bytes += fd->cf.streams[s]->ops->memory ? fd->cf.streams[s]->ops->memory(fd->cf.streams[s]) : 0;
-	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
-		bytes += atomic_load_explicit(&fd->cf.workers[w]->bundle_bytes, memory_order_relaxed) +
-			 atomic_load_explicit(&fd->cf.workers[w]->building_bytes, memory_order_relaxed);
-	return bytes;
+	return fd->memory_told + weir_budget_flying(&fd->cf);
 }
 
 static uint64_t state_bytes(const struct weir_feed *fd)
 {
-	uint64_t bytes = 0;
-	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
-		bytes += weir_arena_bytes(fd->cf.workers[w]->arena);
-	return bytes;
-}
-
-/* What workers hold besides: fragments, rows that wait for an order point, buffers kept for the next. */
-static uint64_t held_bytes(const struct weir_feed *fd)
-{
-	uint64_t bytes = 0;
-	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
-		bytes += atomic_load_explicit(&fd->cf.workers[w]->held_bytes, memory_order_relaxed);
-	return bytes;
+	return weir_budget_state(&fd->cf);
 }
 
 /* Little enough for one order point to matter. */
@@ -329,7 +312,7 @@ static bool is_short(const struct weir_feed *fd)
 /* All that memory.max bounds. */
 static uint64_t all_bytes(const struct weir_feed *fd)
 {
-	return in_flight(fd) + state_bytes(fd) + held_bytes(fd);
+	return in_flight(fd) + state_bytes(fd) + weir_budget_held(&fd->cf);
 }
 
 /* Of growth that comes once, as indexes double, room is kept in any case (state_room). */
@@ -435,7 +418,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
 static uint64_t state_room(const struct weir_feed *fd)
 {
 	uint64_t max = fd->cf.memory_max, growth = max / 4 < FEED_STATE_MARGIN ? max / 4 : FEED_STATE_MARGIN;
-	uint64_t held = held_bytes(fd), margin = larger(held + FEED_GROWTH, held / 2 + fd->grows);
+	uint64_t held = weir_budget_held(&fd->cf), margin = larger(held + FEED_GROWTH, held / 2 + fd->grows);
 	margin = max / 4 + max / 16 + larger(margin, growth);
 	return max > margin ? (max - margin) / 5 * 4 : 0;
 }
@@ -1042,7 +1025,7 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 	*wait_ms = -1;
 	fd->full = fd->hungry = false;
 	*moved = take_back(fd);
-	atomic_store_explicit(&fd->memory_seen, in_flight(fd) + held_bytes(fd), memory_order_relaxed);
+	atomic_store_explicit(&fd->memory_seen, in_flight(fd) + weir_budget_held(&fd->cf), memory_order_relaxed);
 	if (fd->sending && !send_control(fd, moved))
 		return WEIR_OK;
 	if (fd->last_sent)
