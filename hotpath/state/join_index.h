@@ -167,6 +167,7 @@ WEIR_INLINE struct weir_join_look weir_join_line_look(const uint64_t *line, uint
 	__m128i same = _mm_packs_epi32(_mm_cmpeq_epi32(_mm_and_si128(a, no_list), is_own),
 				       _mm_cmpeq_epi32(_mm_and_si128(b, no_list), is_own));
 	__m128i empty = _mm_packs_epi32(_mm_cmpeq_epi32(a, zero), _mm_cmpeq_epi32(b, zero));
+	others = _mm_andnot_si128(empty, others); /* a hash may leave but zeros */
 	uint32_t fits = (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(others, same));
 	return (struct weir_join_look){fits & 255, fits >> 8,
 				       (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(empty, zero))};
@@ -174,7 +175,7 @@ WEIR_INLINE struct weir_join_look weir_join_line_look(const uint64_t *line, uint
 	struct weir_join_look lk = {0, 0, 0};
 	for (uint32_t i = 0; i < WEIR_JOIN_LINE; i++) {
 		uint32_t have = (uint32_t)(line[i] >> 32);
-		lk.others |= (uint32_t)((have & ~(uint32_t)(WEIR_JOIN_LOW_BITS - 1)) == other) << i;
+		lk.others |= (uint32_t)(have != 0 && (have & ~(uint32_t)(WEIR_JOIN_LOW_BITS - 1)) == other) << i;
 		lk.own |= (uint32_t)((have & ~(uint32_t)WEIR_JOIN_LIST) == own) << i;
 		lk.empty |= (uint32_t)(have == 0) << i;
 	}

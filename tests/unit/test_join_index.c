@@ -108,6 +108,35 @@ static void test_a_line_says_who_is_there(void **state)
 	assert_int_equal(lk.own, 1 << 2 | 1 << 3);
 }
 
+/* A hash that leaves nothing but zeros in a place: an empty one does not fit it. */
+static void test_an_empty_place_fits_no_hash(void **state)
+{
+	(void)state;
+	uint64_t line[WEIR_JOIN_LINE] __attribute__((aligned(64))) = {0}, sum;
+	line[0] = weir_join_place_value(5, 2, 1);
+	struct weir_join_look lk = weir_join_line_look(line, weir_join_place_value(5, 3, 0));
+	assert_int_equal(lk.others, 1);
+	assert_int_equal(lk.own, 0);
+	assert_int_equal(lk.empty, 254);
+	struct rig rg;
+	rig_init(&rg, 3600000);
+	for (uint32_t k = 0; k < 3; k++) {
+		uint8_t data[32];
+		struct weir_join_row r = row_of(k, 1000, k, data);
+		r.hash = k; /* instead of its own */
+		struct weir_buf list = {0};
+		if (k != 2)
+			weir_join_buffer_put(rg.sl, 0, &r, false);
+		for (uint32_t side = 0; side < 2; side++) {
+			weir_join_buffer_find_matches(rg.sl, side, &r, 0, &list);
+			assert_int_equal(list.bytes, side == 1 && k != 2 ? sizeof(struct weir_join_found) : 0);
+			weir_buf_fini(&list);
+		}
+	}
+	assert_int_equal(look(&rg, 1, 7, 2000, 0, &sum), 0);
+	rig_fini(&rg);
+}
+
 /* Many keys of both sides: every one is found, whatever size the index has. */
 static void test_it_grows_and_shrinks(void **state)
 {
@@ -246,9 +275,12 @@ static void test_a_segment_too_small_for_its_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_line_says_who_is_there),         cmocka_unit_test(test_it_grows_and_shrinks),
-		cmocka_unit_test(test_more_generations_than_codes),      cmocka_unit_test(test_codes_come_again),
+		cmocka_unit_test(test_a_line_says_who_is_there),
+		cmocka_unit_test(test_it_grows_and_shrinks),
+		cmocka_unit_test(test_more_generations_than_codes),
+		cmocka_unit_test(test_codes_come_again),
 		cmocka_unit_test(test_a_segment_too_small_for_its_keys),
+		cmocka_unit_test(test_an_empty_place_fits_no_hash),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
