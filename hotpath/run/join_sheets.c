@@ -75,9 +75,10 @@ struct taking {
 	struct lane *ln;
 	const struct weir_keyed *keyed;
 	const uint16_t *rows;
-	const uint32_t *size;
+	const uint32_t *upto; /* weir_sheet_measure */
 	uint32_t slot, side, fixed, col_count;
 	struct weir_join_place place;
+	bool in_order; /* rows' times ascend */
 };
 
 static void put_item(struct lane *ln, int64_t time, uint64_t row, uint32_t hash, uint32_t slot)
@@ -106,29 +107,28 @@ static void take_sheets(struct taking *tk, uint32_t from, uint32_t to)
 	while (from < to) {
 		struct weir_gen *g = NULL;
 		struct weir_sheet *sh = NULL;
+		struct weir_sheet_rows sr;
 		if (to - from >= WEIR_SHEET_ROWS_MIN) {
 			weir_join_place_close(&tk->place);
 			tk->place.sl = tk->sl;
 			g = weir_join_gen_of(tk->sl, tk->side, tk->keyed->time[tk->rows[from]]);
 		}
 		if (g != NULL) {
-			struct weir_sheet_rows sr = {.keyed = tk->keyed,
-						     .row = tk->rows + from,
-						     .count = to - from,
-						     .size = tk->size + from,
-						     .col_count = tk->col_count,
-						     .start = tk->sl->joined->start[g->code],
-						     .deferred = looks};
+			sr = (struct weir_sheet_rows){.keyed = tk->keyed,
+						      .row = tk->rows + from,
+						      .count = to - from,
+						      .upto = tk->upto + from,
+						      .col_count = tk->col_count,
+						      .start = tk->sl->joined->start[g->code],
+						      .deferred = looks,
+						      .in_order = tk->in_order};
 			sh = weir_sheet_put(g, &sr);
 		}
 		if (sh == NULL) {
 			take_record(tk, from++);
 			continue;
 		}
-		uint32_t low = UINT32_MAX;
-		for (uint32_t i = 0; i < sh->count && looks; i++)
-			low = sh->stub[i].delta < low ? sh->stub[i].delta : low;
-		put_item(tk->ln, tk->sl->joined->start[g->code] + sh->b.delta, (uint64_t)(uintptr_t)sh, low,
+		put_item(tk->ln, tk->sl->joined->start[g->code] + sh->b.delta, (uint64_t)(uintptr_t)sh, sr.oldest,
 			 tk->slot | ITEM_SHEET);
 		po->sheet_rows += sh->count;
 		po->used = true;
@@ -237,21 +237,43 @@ static bool is_disordered(const struct weir_keyed *k, const uint16_t *rows, uint
 	return slow * SLOW_PART > count;
 }
 
+/* Whether rows are all of a batch's first ones, none older than one before it. Cost: less than an instruction a row. */
+static bool is_in_order(const struct weir_keyed *k, const uint16_t *rows, uint32_t count)
+{
+	return rows[count - 1] == count - 1 && memcmp(k->time, k->run, count * sizeof *k->time) == 0;
+}
+
+/* Whether all rows of such a batch are of one generation. */
+static bool is_of_one(const struct taking *tk, const struct weir_keyed *k, uint32_t count)
+{
+	int64_t from, to;
+	weir_join_bounds_of(tk->sl, tk->side, k->time[0], &from, &to);
+	return k->time[count - 1] < to;
+}
+
+static int64_t lowest(const struct weir_keyed *k, const uint16_t *rows, uint32_t count)
+{
+	int64_t low = INT64_MAX;
+	for (uint32_t i = 0; i < count; i++)
+		low = weir_min_i64(low, k->time[rows[i]]);
+	return low;
+}
+
 bool weir_join_hold_sheets(struct weir_join *jn, const struct weir_fragment *fr, const struct weir_keyed *keyed,
 			   const uint16_t *rows, uint32_t count, uint32_t side, uint32_t fixed, struct lane *ln)
 {
-	uint32_t size[WEIR_BATCH_ROWS], slot = count != 0 ? keyed->slot[rows[0]] : 0;
+	uint32_t upto[WEIR_BATCH_ROWS + 1], slot = count != 0 ? keyed->slot[rows[0]] : 0;
 	struct pair_of *po = &jn->pairs_of[slot];
 	struct weir_slot *sl = jn->w->slots[jn->stage][slot];
 	if (count < WEIR_SHEET_ROWS_MIN || po->without != 0 || (sl->joined != NULL && sl->joined->uncoded != 0))
 		return false;
-	int64_t low = INT64_MAX;
-	for (uint32_t i = 0; i < count; i++)
-		low = weir_min_i64(low, keyed->time[rows[i]]);
+	bool looks = side == jn->looks, in_order = is_in_order(keyed, rows, count);
+	int64_t low = in_order ? keyed->time[0] : lowest(keyed, rows, count);
 	/* Late by what the slot has seen, or may have by its turn. */
 	if (weir_join_is_late(jn->def, low, weir_max_i64(jn->task_before[slot], ln->before)))
 		return false;
-	if (side != jn->looks && is_disordered(keyed, rows, count, ln->high)) {
+	in_order = in_order && (looks || low >= ln->high);
+	if (!looks && !in_order && is_disordered(keyed, rows, count, ln->high)) {
 		do_without(po);
 		return false;
 	}
@@ -260,18 +282,23 @@ bool weir_join_hold_sheets(struct weir_join *jn, const struct weir_fragment *fr,
 			    .ln = ln,
 			    .keyed = keyed,
 			    .rows = rows,
-			    .size = size,
+			    .upto = upto,
 			    .slot = slot,
 			    .side = side,
 			    .fixed = fixed,
 			    .col_count = jn->def->sides[side].col_count,
-			    .place.side = side};
-	weir_sheet_measure(keyed, rows, count, tk.col_count, fixed, size);
+			    .place.side = side,
+			    .in_order = in_order};
+	weir_sheet_measure(keyed, rows, count, tk.col_count, fixed, upto);
 	if (fr->sel.count != count) {
 		take_moves(ln, fr, rows, count);
 		po->used |= ln->moves.bytes != 0;
 	}
-	if (side == jn->looks)
+	bool filter,
+		plain = in_order && (looks || !may_meet(&tk, low - weir_join_back_ms(jn->def, 1 - jn->looks), &filter));
+	if (plain && is_of_one(&tk, keyed, count))
+		take_sheets(&tk, 0, count);
+	else if (looks)
 		take_looking(&tk, count);
 	else
 		take_entering(&tk, count);

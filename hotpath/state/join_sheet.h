@@ -101,18 +101,20 @@ struct weir_sheet_rows {
 	const struct weir_keyed *keyed;
 	const uint16_t *row; /* in keyed */
 	uint32_t count;
-	const uint32_t *size; /* what weir_sheet_measure says of each */
+	const uint32_t *upto; /* of these rows, from weir_sheet_measure: [0]: of those before the first */
 	uint32_t col_count;
-	int64_t start; /* times of the generation begin there */
-	bool deferred; /* they are to be */
+	int64_t start;   /* times of the generation begin there */
+	bool deferred;   /* they are to be */
+	bool in_order;   /* their times ascend */
+	uint32_t oldest; /* set by weir_sheet_put: the least delta of those it took */
 };
-/* size[i]: the bytes of key and packed row of rows[i], or more than a sheet holds. fixed: weir_row_fixed of the
- * columns. */
+/* upto[i]: the bytes of keys and packed rows of rows before rows[i], up to upto[count]; a row that no sheet holds
+ * counts WEIR_PAGE_BYTES_MAX. fixed: weir_row_fixed of the columns. */
 void weir_sheet_measure(const struct weir_keyed *k, const uint16_t *rows, uint32_t count, uint32_t col_count,
-			uint32_t fixed, uint32_t *size);
+			uint32_t fixed, uint32_t *upto);
 /* Writes rows from the first on into one sheet of g, as many as fit, but not fewer than WEIR_SHEET_ROWS_MIN if there
  * are so many. NULL: some of the first few are too large for a sheet. */
-struct weir_sheet *weir_sheet_put(struct weir_gen *g, const struct weir_sheet_rows *sr);
+struct weir_sheet *weir_sheet_put(struct weir_gen *g, struct weir_sheet_rows *sr);
 /* Restore: whether e, an entry of `bytes` in a page of 2 to the power of page_log2, is a sheet that can be read; it is
  * made ready to be. */
 bool weir_sheet_check(struct weir_entry *e, uint64_t bytes, uint8_t page_log2);

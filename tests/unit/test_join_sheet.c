@@ -28,7 +28,7 @@ struct rig {
 	struct weir_col number, text;
 	const struct weir_col *cols[2];
 	uint16_t rows[ROWS];
-	uint32_t size[ROWS];
+	uint32_t upto[ROWS + 1];
 	uint8_t key[ROWS][64];
 };
 static uint8_t letters[TEXT];
@@ -109,12 +109,12 @@ static uint32_t put_all(struct rig *rg, uint32_t count, bool deferred, struct we
 	struct weir_gen *g = weir_join_gen_of(rg->sl, 1, rg->keyed.time[0]);
 	int64_t start = rg->sl->joined->start[g->code];
 	uint32_t sheets = 0, before = (uint32_t)g->entries;
-	weir_sheet_measure(&rg->keyed, rg->rows, count, 2, weir_row_fixed(rg->cols, 2), rg->size);
+	weir_sheet_measure(&rg->keyed, rg->rows, count, 2, weir_row_fixed(rg->cols, 2), rg->upto);
 	for (uint32_t from = 0; from < count;) {
 		struct weir_sheet_rows sr = {.keyed = &rg->keyed,
 					     .row = rg->rows + from,
 					     .count = count - from,
-					     .size = rg->size + from,
+					     .upto = rg->upto + from,
 					     .col_count = 2,
 					     .start = start,
 					     .deferred = deferred};
@@ -157,6 +157,99 @@ static void test_rows_come_back(void **state)
 	rig_fini(&rg);
 }
 
+/* Columns of every kind, keys and texts of all lengths, rows with and without gaps, in order or not: a sheet holds what
+ * rows packed one at a time are. */
+static void test_any_columns(void **state)
+{
+	(void)state;
+	enum { COLUMNS = 11, MOST = 300 };
+	static struct rig rg;
+	static const enum weir_phys kinds[] = {WEIR_PHYS_U8, WEIR_PHYS_I64, WEIR_PHYS_F64, WEIR_PHYS_I128,
+					       WEIR_PHYS_STR};
+	uint64_t sheets = 0;
+	rig_init(&rg);
+	for (uint32_t round = 0; round < 300; round++) {
+		struct weir_col cols[COLUMNS];
+		const struct weir_col *ptrs[COLUMNS];
+		uint32_t col_count = (uint32_t)rand() % (COLUMNS + 1), count = 1 + (uint32_t)rand() % MOST, row = 0;
+		uint32_t key_most = round % 3 == 0 ? 14 : 40, text_most = round % 10 == 7 ? 700 : round % 2 ? 40 : 18;
+		bool gaps = round % 4 == 1, in_order = round % 3 != 1;
+		for (uint32_t c = 0; c < col_count; c++) {
+			weir_col_init(&cols[c], kinds[(uint32_t)rand() % WEIR_COUNT_OF(kinds)]);
+			ptrs[c] = &cols[c];
+		}
+		row = (uint32_t)rand() % 50;
+		for (uint32_t i = 0; i < count; i++, row += gaps ? 1 + (uint32_t)rand() % 3 : 1) {
+			uint32_t n = 2 + (uint32_t)rand() % key_most;
+			rg.rows[i] = (uint16_t)row;
+			for (uint32_t b = 0; b < n; b++)
+				rg.key[row][b] = (uint8_t)rand();
+			rg.keyed.key[row] = rg.key[row];
+			rg.keyed.key_bytes[row] = n;
+			rg.keyed.hash[row] = weir_hash(rg.key[row], n);
+			rg.keyed.time[row] = 20000 + (in_order ? (int64_t)i / 3 : (int64_t)(rand() % 300));
+			for (uint32_t c = 0; c < col_count; c++) {
+				for (uint32_t b = 0; b < weir_phys_bytes(cols[c].phys); b++)
+					((uint8_t *)cols[c].data)[row * weir_phys_bytes(cols[c].phys) + b] =
+						(uint8_t)rand();
+				if (cols[c].phys == WEIR_PHYS_STR)
+					cols[c].str[row] = (struct weir_str){letters + rand() % 500,
+									     (uint32_t)rand() % text_most, 0};
+			}
+		}
+		rg.keyed.cols = ptrs;
+		uint32_t fixed = weir_row_fixed(ptrs, col_count);
+		struct weir_gen *g = weir_join_gen_of(rg.sl, 0, 20000);
+		weir_sheet_measure(&rg.keyed, rg.rows, count, col_count, fixed, rg.upto);
+		for (uint32_t from = 0; from < count;) {
+			struct weir_sheet_rows sr = {.keyed = &rg.keyed,
+						     .row = rg.rows + from,
+						     .count = count - from,
+						     .upto = rg.upto + from,
+						     .col_count = col_count,
+						     .start = rg.sl->joined->start[g->code],
+						     .in_order = in_order};
+			struct weir_sheet *sh = weir_sheet_put(g, &sr);
+			if (sh == NULL) { /* what stands before it is too large */
+				uint64_t bytes = 0;
+				for (uint32_t i = from; i < from + WEIR_SHEET_ROWS_MIN && i < count; i++)
+					bytes += weir_row_bytes(ptrs, col_count, rg.rows[i]) +
+						 rg.keyed.key_bytes[rg.rows[i]] + sizeof(struct weir_stub);
+				assert_true(bytes > WEIR_PAGE_BYTES_MAX - 128);
+				from++;
+				continue;
+			}
+			uint32_t high = 0, oldest = UINT32_MAX;
+			for (uint32_t i = 0; i < sh->count; i++) {
+				uint8_t packed[COLUMNS * 800 + 64];
+				uint32_t r = rg.rows[from + i], n = rg.keyed.key_bytes[r];
+				const struct weir_stub *st = &sh->stub[i];
+				size_t bytes = (size_t)(weir_row_pack(ptrs, col_count, r, packed) - packed);
+				assert_int_equal(st->row, i);
+				assert_int_equal(st->key_bytes, n);
+				assert_int_equal(st->flags, WEIR_ENTRY_SHEET);
+				assert_int_equal(st->older, weir_hash_index(rg.keyed.hash[r]));
+				assert_int_equal(sr.start + st->delta, rg.keyed.time[r]);
+				assert_memory_equal(weir_stub_key(st), rg.key[r], n);
+				assert_int_equal(weir_stub_row_bytes(st), bytes);
+				assert_memory_equal(weir_stub_key(st) + n, packed, bytes);
+				high = st->delta > high ? st->delta : high;
+				oldest = st->delta < oldest ? st->delta : oldest;
+			}
+			assert_int_equal(sh->b.delta, high);
+			assert_int_equal(sr.oldest, oldest);
+			assert_true(weir_sheet_check(&sh->b.e, weir_entry_bytes(&rg.def, &sh->b.e), sh->b.e.page_log2));
+			from += sh->count;
+			sheets++;
+		}
+		for (uint32_t c = 0; c < col_count; c++)
+			weir_col_fini(&cols[c]);
+	}
+	rg.keyed.cols = rg.cols;
+	assert_true(sheets > 300);
+	rig_fini(&rg);
+}
+
 /* One that no sheet takes among the first few: nothing is written; behind them: the sheet ends before it. */
 static void test_a_large_row_goes_elsewhere(void **state)
 {
@@ -166,18 +259,18 @@ static void test_a_large_row_goes_elsewhere(void **state)
 	for (uint32_t i = 0; i < 100; i++)
 		set_row(&rg, i, 7000 + i, i == 60 ? 9000 : 10);
 	struct weir_gen *g = weir_join_gen_of(rg.sl, 0, 7000);
-	weir_sheet_measure(&rg.keyed, rg.rows, 100, 2, weir_row_fixed(rg.cols, 2), rg.size);
+	weir_sheet_measure(&rg.keyed, rg.rows, 100, 2, weir_row_fixed(rg.cols, 2), rg.upto);
 	struct weir_sheet_rows sr = {.keyed = &rg.keyed,
 				     .row = rg.rows,
 				     .count = 100,
-				     .size = rg.size,
+				     .upto = rg.upto,
 				     .col_count = 2,
 				     .start = rg.sl->joined->start[g->code]};
 	struct weir_sheet *sh = weir_sheet_put(g, &sr);
 	assert_non_null(sh);
 	assert_int_equal(sh->count, 60);
 	sr.row += 58;
-	sr.size += 58;
+	sr.upto += 58;
 	sr.count -= 58;
 	uint64_t entries = g->entries;
 	assert_null(weir_sheet_put(g, &sr));
@@ -232,12 +325,12 @@ static void defer_batches(struct rig *rg, uint32_t batches, int64_t time)
 		for (uint32_t i = 0; i < ROWS; i++)
 			set_row(rg, i, time + (int64_t)b * ROWS + i, 3);
 		struct weir_gen *g = weir_join_gen_of(rg->sl, 1, time);
-		weir_sheet_measure(&rg->keyed, rg->rows, ROWS, 2, weir_row_fixed(rg->cols, 2), rg->size);
+		weir_sheet_measure(&rg->keyed, rg->rows, ROWS, 2, weir_row_fixed(rg->cols, 2), rg->upto);
 		for (uint32_t from = 0; from < ROWS;) {
 			struct weir_sheet_rows sr = {.keyed = &rg->keyed,
 						     .row = rg->rows + from,
 						     .count = ROWS - from,
-						     .size = rg->size + from,
+						     .upto = rg->upto + from,
 						     .col_count = 2,
 						     .start = rg->sl->joined->start[g->code],
 						     .deferred = true};
@@ -287,6 +380,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows_come_back),
+		cmocka_unit_test(test_any_columns),
 		cmocka_unit_test(test_a_large_row_goes_elsewhere),
 		cmocka_unit_test(test_a_damaged_sheet),
 		cmocka_unit_test(test_far_behind_what_is_deferred),
