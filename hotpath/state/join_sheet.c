@@ -119,8 +119,8 @@ WEIR_INLINE void write_stubs(struct writing *wr, int64_t start, uint64_t same, b
 		words2 head = at + (words_of(upto + i) << 16) + (words_of(key_bytes + i) << 32);
 		words2 tail = (*(const words2 *)(const void *)(hash + i) << 32) |
 			      ((*(const words2 *)(const void *)(time + i) - (uint64_t)start) & low);
-		*(words2 *)(void *)(to + 2 * i) = __builtin_shuffle(head, tail, (words2){0, 2});
-		*(words2 *)(void *)(to + 2 * i + 2) = __builtin_shuffle(head, tail, (words2){1, 3});
+		*(words2 *)(void *)(to + 2 * i) = (words2){head[0], tail[0]};
+		*(words2 *)(void *)(to + 2 * i + 2) = (words2){head[1], tail[1]};
 	}
 	for (; i < count; i++) {
 		uint32_t row = dense ? i : rows[i];
