@@ -23,6 +23,20 @@ WEIR_INLINE uint64_t weir_hash(const void *key, size_t bytes)
 {
 	return XXH3_64bits(key, bytes);
 }
+
+/* What XXH3 does with 9 to 16 bytes, for those who have them in registers: the first 8 and the last 8 are flipped,
+ * multiplied and mixed; other forms of it (vectors) need its constants. */
+#define WEIR_HASH_FLIP_FIRST (XXH_readLE64(XXH3_kSecret + 24) ^ XXH_readLE64(XXH3_kSecret + 32))
+#define WEIR_HASH_FLIP_LAST  (XXH_readLE64(XXH3_kSecret + 40) ^ XXH_readLE64(XXH3_kSecret + 48))
+#define WEIR_HASH_PRIME      UINT64_C(0x165667919E3779F9)
+
+/* weir_hash of a key of 9 to 16 bytes: its first 8 and its last 8 as little-endian words. */
+WEIR_INLINE __attribute__((flatten)) uint64_t weir_hash_words(uint64_t first, uint64_t last, uint32_t bytes)
+{
+	first ^= WEIR_HASH_FLIP_FIRST;
+	last ^= WEIR_HASH_FLIP_LAST;
+	return XXH3_avalanche(bytes + XXH_swap64(first) + last + XXH3_mul128_fold64(first, last));
+}
 /* 0..slot_count - 1; slot_count <= WEIR_SLOTS_MAX. */
 WEIR_INLINE uint32_t weir_hash_slot(uint64_t hash, uint32_t slot_count)
 {

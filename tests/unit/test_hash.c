@@ -21,6 +21,23 @@ static void test_hash_is_xxh3(void **state)
 	assert_true(weir_hash("a", 1) == UINT64_C(0xe6c632b61e964e1f));
 }
 
+/* The hash of words in registers is that of the bytes. */
+static void test_hash_of_words(void **state)
+{
+	(void)state;
+	uint8_t key[16];
+	for (uint32_t round = 0; round < 1000; round++)
+		for (uint32_t n = 9; n <= 16; n++) {
+			uint64_t head, last;
+			for (uint32_t i = 0; i < n; i++)
+				key[i] = round == 0 ? 0 : round == 1 ? 0xff : (uint8_t)(weir_hash(&i, 4) >> round % 56);
+			key[round % n] ^= (uint8_t)round;
+			memcpy(&head, key, 8);
+			memcpy(&last, key + n - 8, 8);
+			assert_true(weir_hash_words(head, last, n) == weir_hash(key, n));
+		}
+}
+
 static void test_slots_are_even_and_within_range(void **state)
 {
 	(void)state;
@@ -103,9 +120,13 @@ static void test_stranger_stops_a_debug_build(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hash_is_xxh3),       cmocka_unit_test(test_slots_are_even_and_within_range),
-		cmocka_unit_test(test_parts_are_disjoint), cmocka_unit_test(test_counters),
-		cmocka_unit_test(test_owner_hand_over),    cmocka_unit_test(test_stranger_stops_a_debug_build),
+		cmocka_unit_test(test_hash_is_xxh3),
+		cmocka_unit_test(test_hash_of_words),
+		cmocka_unit_test(test_slots_are_even_and_within_range),
+		cmocka_unit_test(test_parts_are_disjoint),
+		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_owner_hand_over),
+		cmocka_unit_test(test_stranger_stops_a_debug_build),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
