@@ -154,9 +154,10 @@ struct weir_sel {
 };
 WEIR_INLINE void weir_sel_all(struct weir_sel *s, uint32_t count)
 {
+	uint64_t rows = UINT64_C(0x0003000200010000);
 	s->count = count;
-	for (uint32_t i = 0; i < count; i++)
-		s->row[i] = (uint16_t)i;
+	for (uint32_t i = 0; i < count; i += 4, rows += UINT64_C(0x0004000400040004)) /* up to 3 beyond have room */
+		weir_store_le64(&s->row[i], rows);
 }
 
 #endif

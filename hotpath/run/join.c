@@ -296,6 +296,22 @@ static void put_later(struct weir_join *jn, struct weir_rows *r)
 	jn->later_count = 0;
 }
 
+void weir_join_write_plain(struct weir_join *jn)
+{
+	const struct weir_state_def *def = jn->def;
+	struct weir_rows *r = jn->out;
+	struct weir_col *cols = r->cols + def->key_count;
+	uint32_t first = jn->plain_first, count = jn->plain_count;
+	for (uint32_t s = 0; s < 2; s++) {
+		weir_row_unpack_plain(jn->plain[s], count, cols, def->sides[s].col_count, first,
+				      jn->has_stage_branch ? &r->scratch : NULL);
+		cols += def->sides[s].col_count;
+	}
+	memset(r->op + first, WEIR_OP_INSERT, count);
+	memset(r->entry + first, 0, count * sizeof *r->entry);
+	jn->plain_count = 0;
+}
+
 /* Hands the rows written so far on. */
 void weir_join_flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 {
@@ -304,6 +320,8 @@ void weir_join_flush(struct weir_join *jn, struct weir_bundle *b, uint32_t slot)
 	if (!r || r->count == 0)
 		return;
 	const struct weir_col *const *cols = jn->fr ? jn->fr->col_ptrs : jn->own_ptrs;
+	if (jn->plain_count)
+		weir_join_write_plain(jn);
 	if (jn->later_count)
 		put_later(jn, r);
 	if (jn->beside)

@@ -174,6 +174,10 @@ struct weir_join {
 	uint32_t later_count;
 	uint16_t later[WEIR_BATCH_ROWS];
 	struct weir_packed packed[2][WEIR_BATCH_ROWS]; /* by side */
+	/* Others of them, side by side from plain_first on, whose both rows lie in sheets, which are checked whenever
+	 * they are read back (weir_sheet_check). */
+	uint32_t plain_first, plain_count;
+	const uint8_t *plain[2][WEIR_BATCH_ROWS]; /* by side: packed rows */
 	struct weir_program *residual;
 	struct weir_rows trial; /* pairs whose condition is looked at */
 	const struct weir_col **trial_ptrs;
@@ -286,6 +290,8 @@ void weir_join_emit_later(struct weir_join *jn, uint32_t side, const struct weir
 			  const struct weir_join_row *other, struct weir_entry *e);
 /* The key columns of row n of them, where somebody reads these. */
 void weir_join_put_key(struct weir_join *jn, const uint8_t *key, uint32_t key_bytes, uint32_t n);
+/* Writes the columns of plain rows. */
+void weir_join_write_plain(struct weir_join *jn);
 /* Before entry e (or NULL) of a table changes: rows that still read it are handed on. */
 void weir_join_unpin(struct weir_join *jn, struct weir_bundle *b, uint32_t slot, const struct weir_entry *e);
 /* Hands the rows written so far on. */

@@ -473,6 +473,8 @@ struct weir_tail_done weir_tail_stream(struct weir_tail *tl, const struct weir_c
 				       struct weir_scratch *scratch, struct weir_buf *out)
 {
 	struct weir_tail_done done = pass_rows(tl, in, sel, scratch);
+	if (tl->ou->kind == WEIR_OUTPUT_BLACKHOLE)
+		return done;
 	size_t own = own_from(&done, out);
 	int32_t partition = tl->plain ? (int32_t)(slot % tl->ou->partitions) : 0;
 	for (uint32_t i = 0; i < done.results; i++) {

@@ -281,7 +281,7 @@ struct weir_sheet *weir_sheet_put(struct weir_gen *g, struct weir_sheet_rows *sr
 	return sh;
 }
 
-bool weir_sheet_check(struct weir_entry *e, uint64_t bytes, uint8_t page_log2)
+bool weir_sheet_check(struct weir_entry *e, uint64_t bytes, uint8_t page_log2, const struct weir_state_side *sd)
 {
 	struct weir_sheet *sh = (struct weir_sheet *)(void *)e;
 	if (page_log2 == 0 || bytes < sizeof *sh || e->key_bytes != 0 || sh->count == 0)
@@ -301,6 +301,10 @@ bool weir_sheet_check(struct weir_entry *e, uint64_t bytes, uint8_t page_log2)
 		if (at + WEIR_SHEET_SLACK > bytes)
 			return false;
 	}
+	for (const struct weir_stub *st = sh->stub; st != &sh->stub[sh->count]; st++)
+		if (!weir_row_is_plain(weir_stub_key(st) + st->key_bytes, weir_stub_row_bytes(st), sd->types,
+				       sd->col_count))
+			return false;
 	return true;
 }
 

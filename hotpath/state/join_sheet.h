@@ -115,9 +115,9 @@ void weir_sheet_measure(const struct weir_keyed *k, const uint16_t *rows, uint32
 /* Writes rows from the first on into one sheet of g, as many as fit, but not fewer than WEIR_SHEET_ROWS_MIN if there
  * are so many. NULL: some of the first few are too large for a sheet. */
 struct weir_sheet *weir_sheet_put(struct weir_gen *g, struct weir_sheet_rows *sr);
-/* Restore: whether e, an entry of `bytes` in a page of 2 to the power of page_log2, is a sheet that can be read; it is
- * made ready to be. */
-bool weir_sheet_check(struct weir_entry *e, uint64_t bytes, uint8_t page_log2);
+/* Restore: whether e, an entry of `bytes` in a page of 2 to the power of page_log2, is a sheet that can be read, its
+ * rows those of sd and plain (weir_row_is_plain), so that nobody need look again; it is made ready to be. */
+bool weir_sheet_check(struct weir_entry *e, uint64_t bytes, uint8_t page_log2, const struct weir_state_side *sd);
 /* How many records an entry of join buffers is that is not dead. */
 uint32_t weir_sheet_live(const struct weir_entry *e);
 

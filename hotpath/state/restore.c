@@ -413,7 +413,7 @@ static bool page_walk(struct weir_slot *sl, struct weir_page *p, struct blob_map
 			    (weir_def_queues(sl->def, p->gen->start) ? WEIR_ENTRY_DEFERRED : 0);
 		e->page_log2 = log2;
 		if ((e->flags & (WEIR_ENTRY_SHEET | WEIR_ENTRY_DEAD)) == WEIR_ENTRY_SHEET &&
-		    !weir_sheet_check(e, n, log2))
+		    !weir_sheet_check(e, n, log2, &sl->def->sides[p->gen->start & 1]))
 			return false;
 		if ((e->flags & WEIR_ENTRY_DEAD) != 0)
 			p->dead += (uint32_t)n;

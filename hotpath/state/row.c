@@ -222,3 +222,80 @@ void weir_row_unpack_many(const struct weir_packed *packed, const uint16_t *rows
 		}
 	}
 }
+
+bool weir_row_is_plain(const uint8_t *data, uint32_t bytes, const struct weir_type *types, uint32_t count)
+{
+	const uint8_t *end = data + bytes, *p = data;
+	uint32_t map_bytes = (count + 7) / 8;
+	if (bytes < map_bytes)
+		return false;
+	for (uint32_t i = 0; i < map_bytes; i++)
+		if (*p++ != 0)
+			return false;
+	for (uint32_t i = 0; i < count; i++) {
+		enum weir_phys phys = weir_type_phys(&types[i]);
+		struct weir_str text;
+		if (phys == WEIR_PHYS_STR)
+			p = get_text(p, end, &text);
+		else
+			p = (size_t)(end - p) < weir_phys_bytes(phys) ? NULL : p + weir_phys_bytes(phys);
+		if (p == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* One text of all rows, `skip` behind at[i], which is moved behind it. */
+static void plain_texts(const uint8_t **at, uint32_t row_count, uint32_t skip, struct weir_str *to)
+{
+#pragma GCC unroll 4
+	for (uint32_t i = 0; i < row_count; i++) {
+		const uint8_t *p = at[i] + skip;
+		uint32_t n = *p++;
+		if (WEIR_UNLIKELY(n == WEIR_ROW_LENGTH_LONG)) {
+			n = weir_load_le32(p);
+			p += 4;
+		}
+		to[i] = (struct weir_str){p, n, 0};
+		at[i] = p + n;
+	}
+}
+
+void weir_row_unpack_plain(const uint8_t **at, uint32_t row_count, struct weir_col *cols, uint32_t count,
+			   uint32_t first, struct weir_scratch *own)
+{
+	uint32_t skip = (count + 7) / 8; /* from at[i] to the column's value */
+	for (uint32_t k = 0; k < count; k++) {
+		struct weir_col *c = &cols[k];
+		switch (c->phys) {
+		case WEIR_PHYS_U8:
+#pragma GCC unroll 4
+			for (uint32_t i = 0; i < row_count; i++)
+				c->u8[first + i] = at[i][skip];
+			skip += 1;
+			break;
+		case WEIR_PHYS_I64:
+		case WEIR_PHYS_F64: {
+			int64_t *to = c->i64 + first;
+#pragma GCC unroll 4
+			for (uint32_t i = 0; i < row_count; i++)
+				memcpy(&to[i], at[i] + skip, 8);
+			skip += 8;
+			break;
+		}
+		case WEIR_PHYS_I128: {
+			weir_i128 *to = c->i128 + first;
+			for (uint32_t i = 0; i < row_count; i++)
+				memcpy(&to[i], at[i] + skip, 16);
+			skip += 16;
+			break;
+		}
+		case WEIR_PHYS_STR:
+			plain_texts(at, row_count, skip, c->str + first);
+			for (uint32_t i = 0; own != NULL && i < row_count; i++)
+				(void)own_text(&c->str[first + i], own);
+			skip = 0;
+			break;
+		}
+	}
+}

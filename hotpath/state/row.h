@@ -79,6 +79,12 @@ struct weir_packed {
 };
 void weir_row_unpack_many(const struct weir_packed *packed, const uint16_t *rows, uint32_t row_count,
 			  struct weir_col *cols, uint32_t count, struct weir_scratch *own);
+/* Whether a packed row is whole and holds no NULL, of columns of these types. */
+bool weir_row_is_plain(const uint8_t *data, uint32_t bytes, const struct weir_type *types, uint32_t count);
+/* weir_row_unpack_many of rows that are so: at[i], which is moved on, becomes row first + i. Cost: about 4 instructions
+ * a value, 10 of a text. */
+void weir_row_unpack_plain(const uint8_t **at, uint32_t row_count, struct weir_col *cols, uint32_t count,
+			   uint32_t first, struct weir_scratch *own);
 /* Row `row` of cols[0..count) becomes NULL. */
 void weir_row_set_null(struct weir_col *cols, uint32_t count, uint32_t row);
 

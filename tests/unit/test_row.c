@@ -111,6 +111,85 @@ static void test_damage_leaves_nulls(void **state)
 	rig_fini(&b);
 }
 
+/* Rows without NULLs, written side by side: the same as one by one, with strings left where they are or copied. */
+static void test_plain_rows(void **state)
+{
+	(void)state;
+	enum { ROWS = 300, FIRST = 77 };
+	static const enum weir_kind kinds[COLS] = {WEIR_KIND_BOOLEAN, WEIR_KIND_BIGINT, WEIR_KIND_DOUBLE,
+						   WEIR_KIND_DECIMAL, WEIR_KIND_VARCHAR};
+	static const uint32_t lengths[] = {0, 1, 254, 255, 256, 70000, 12, 7};
+	struct weir_type types[3 * COLS];
+	struct weir_col a[3 * COLS], b[3 * COLS];
+	const struct weir_col *ptr[3 * COLS];
+	uint8_t *text = malloc(70000 + ROWS), *data[ROWS];
+	for (uint32_t i = 0; i < 70000 + ROWS; i++)
+		text[i] = (uint8_t)i;
+	for (uint32_t c = 0; c < 3 * COLS; c++) {
+		uint32_t kind = c < COLS ? c : c * 7 % COLS; /* strings in the middle, and side by side */
+		types[c] = (struct weir_type){.kind = kinds[kind], .precision = 38, .scale = 2, .length = INT32_MAX};
+		assert_int_equal(weir_type_phys(&types[c]), phys[kind]);
+		weir_col_init(&a[c], phys[kind]);
+		weir_col_init(&b[c], phys[kind]);
+		ptr[c] = &a[c];
+	}
+	for (uint32_t count = 1; count <= 3 * COLS; count++) {
+		uint32_t row_count = count == 9 ? ROWS : count % 6;
+		const uint8_t *at[ROWS];
+		struct weir_scratch own;
+		weir_scratch_init(&own);
+		for (uint32_t i = 0; i < row_count; i++) {
+			for (uint32_t c = 0; c < count; c++) {
+				uint8_t v[16];
+				for (uint32_t k = 0; k < sizeof v; k++)
+					v[k] = (uint8_t)(i * 31 + c * 7 + k);
+				if (a[c].phys == WEIR_PHYS_STR)
+					a[c].str[i] = (struct weir_str){text + i, lengths[(i + c) % 8], 0};
+				else
+					memcpy((uint8_t *)a[c].data + i * weir_phys_bytes(a[c].phys), v,
+					       weir_phys_bytes(a[c].phys));
+			}
+			uint64_t bytes = weir_row_bytes(ptr, count, i);
+			data[i] = malloc(bytes);
+			(void)weir_row_pack(ptr, count, i, data[i]);
+			assert_true(weir_row_is_plain(data[i], (uint32_t)bytes, types, count));
+			assert_false(weir_row_is_plain(data[i], (uint32_t)bytes - 1, types, count));
+			assert_false(weir_row_is_plain(data[i], 0, types, count));
+			for (uint32_t c = 0; c < count; c++) {
+				data[i][c / 8] ^= (uint8_t)(1u << c % 8);
+				assert_false(weir_row_is_plain(data[i], (uint32_t)bytes, types, count));
+				data[i][c / 8] ^= (uint8_t)(1u << c % 8);
+			}
+			at[i] = data[i];
+		}
+		bool copies = count % 2 != 0;
+		weir_row_unpack_plain(at, row_count, b, count, FIRST, copies ? &own : NULL);
+		for (uint32_t i = 0; i < row_count && copies; i++)
+			free(data[i]);
+		for (uint32_t i = 0; i < row_count; i++) {
+			for (uint32_t c = 0; c < count; c++) {
+				size_t bytes = weir_phys_bytes(a[c].phys);
+				if (a[c].phys != WEIR_PHYS_STR) {
+					assert_memory_equal((uint8_t *)a[c].data + i * bytes,
+							    (uint8_t *)b[c].data + (FIRST + i) * bytes, bytes);
+					continue;
+				}
+				assert_int_equal(b[c].str[FIRST + i].bytes, a[c].str[i].bytes);
+				assert_int_equal(b[c].str[FIRST + i].pad, 0);
+				assert_memory_equal(b[c].str[FIRST + i].data, a[c].str[i].data, a[c].str[i].bytes);
+			}
+			if (!copies)
+				free(data[i]);
+		}
+		weir_scratch_fini(&own);
+	}
+	for (uint32_t c = 0; c < 3 * COLS; c++) {
+		weir_col_fini(&a[c]);
+		weir_col_fini(&b[c]);
+	}
+	free(text);
+}
+
 static void test_a_constant_stands_for_every_row(void **state)
 {
 	(void)state;
@@ -138,6 +217,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values_come_back),
 		cmocka_unit_test(test_damage_leaves_nulls),
+		cmocka_unit_test(test_plain_rows),
 		cmocka_unit_test(test_a_constant_stands_for_every_row),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
