@@ -1,8 +1,8 @@
 /* join_index.c: the index of a slot's join buffers (join_index.h). @thread worker */
-#include "hotpath/state/join_index.h"
+#include "hotpath/state/join_lines.h"
 
 /* Of a segment. At the most all bits of a hash that a place holds count. */
-enum { LINES_MIN = 4, LINES_MAX = 256, SEGMENTS_MAX = 1 << 18 };
+enum { LINES_MIN = 4, LINES_MAX = WEIR_JOIN_LINES, SEGMENTS_MAX = 1 << 18 };
 
 /* Five eighths of the places: eight of a hundred lines are full then. */
 static uint32_t limit_of(uint32_t segments, uint32_t lines)
@@ -94,48 +94,25 @@ static void put_later(struct weir_join_index *ix, struct weir_buf *later)
 	weir_buf_fini(later);
 }
 
-/* A segment of the largest size becomes one or two: what lives of each line is written to the same line, or to one of
- * two by the bit of the hash at `bit`. Other lines' and segments' places are given to beyond, which has room for all.
- * home: what its own places have above the hash's lowest bits, home_shift of a place. Returns how many. Cost: about 12
- * instructions a place. */
-static uint32_t split(uint64_t *segment, uint64_t *second, uint32_t bit, uint32_t home_shift, uint64_t home,
-		      uint32_t dead, uint64_t *beyond)
-{
-	uint32_t count = 0;
-	for (uint32_t l = 0; l < LINES_MAX; l++) {
-		uint64_t v[WEIR_JOIN_LINE], *line = segment + (size_t)l * WEIR_JOIN_LINE;
-		uint64_t *to[2] = {line, second != NULL ? second + (size_t)l * WEIR_JOIN_LINE : line};
-		memcpy(v, line, sizeof v);
-		memset(line, 0, sizeof v);
-		for (uint32_t i = 0; i < WEIR_JOIN_LINE && v[i] != 0; i++) {
-			uint32_t b = second != NULL ? (uint32_t)(v[i] >> bit) & 1 : 0;
-			if ((dead >> weir_join_place_code(v[i]) & 1) != 0)
-				continue;
-			if ((v[i] >> (32 + 6) & (LINES_MAX - 1)) == l && v[i] >> (home_shift - 1) >> 1 == home)
-				*to[b]++ = v[i];
-			else
-				beyond[count++] = v[i];
-		}
-	}
-	return count;
-}
-
-/* Segments of the largest size into as many or twice as many. */
+/* Segments of the largest size into as many or twice as many: places of a line go into the same one, or into one of
+ * two by the bit of the hash that names a segment from now on. */
 static void rewrite(struct weir_join_index *ix, struct weir_blocks *bl, uint64_t *const *old, uint32_t old_count)
 {
 	uint64_t beyond[LINES_MAX * WEIR_JOIN_LINE];
 	struct weir_buf later = {0};
-	uint32_t to = ix->segments > old_count ? 2 : 1, old_shift = 32 + ix->shift + to - 1;
+	const bool twice = ix->segments > old_count;
+	/* Above the bits that say which line are those of the old segment; there may be none. */
+	const uint32_t shift = 32 + ix->shift + (twice ? 1 : 0);
+	struct weir_join_parting pt = {.bit = twice ? UINT64_C(1) << (shift - 1) : 0, .dead = ix->dead};
+	pt.fits = (LINES_MAX - 1) * WEIR_JOIN_LINE_STEP | (shift < 64 ? UINT64_MAX << shift : 0);
 	for (uint32_t s = 0; s < old_count; s++) {
-		uint64_t *second = to == 2 ? segment_take(bl, LINES_MAX) : NULL;
-		if (second != NULL) {
-			ix->segment[2 * s] = old[s];
-			ix->segment[2 * s + 1] = second;
-		} else {
-			ix->segment[s] = old[s];
-		}
-		uint32_t count = split(old[s], second, 32 + ix->shift, old_shift, s, ix->dead, beyond);
-		put_near(ix, beyond, count, s * to, to, &later);
+		uint64_t *second = twice ? weir_blocks_take_piece(bl) : NULL;
+		uint32_t first = twice ? 2 * s : s;
+		ix->segment[first] = old[s];
+		if (second != NULL)
+			ix->segment[first + 1] = second;
+		pt.home = shift < 64 ? (uint64_t)s << shift : 0;
+		put_near(ix, beyond, ix->lines->split(old[s], second, &pt, beyond), first, twice ? 2 : 1, &later);
 	}
 	put_later(ix, &later);
 }
@@ -204,6 +181,7 @@ uint8_t weir_join_index_begin(struct weir_slot *sl, int64_t start)
 		ix = sl->joined = weir_blocks_take(&sl->blocks, sizeof *ix);
 		memset(ix, 0, sizeof *ix);
 		ix->deferred_high[0] = ix->deferred_high[1] = WEIR_TIME_UNSET;
+		ix->lines = weir_join_lines_best();
 		set_size(ix, &sl->blocks, 1, LINES_MIN);
 		ix->segment[0] = segment_take(&sl->blocks, LINES_MIN);
 	}

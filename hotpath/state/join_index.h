@@ -64,6 +64,7 @@ struct weir_join_index {
 	const struct weir_sheet *open;  /* whose rows, only open_rows of them, have had their turn; else NULL */
 	uint32_t open_rows;
 	struct weir_join_deferred *deferred; /* by code / 2, as only one side's are; NULL: none ever was */
+	const struct weir_join_lines *lines; /* what touches many lines (join_lines.h) */
 };
 
 /* A code for a generation that the slot is to have; 0: there is none, it is to have an index of its own. */

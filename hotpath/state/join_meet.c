@@ -10,7 +10,7 @@
  * Where records of one side are deferred (join_index.h), its rows only look and the other's only enter: first those
  * enter, then these look. What enters is too young for a row that came before it in the block: the block ends where it
  * might not be. */
-#include "hotpath/state/join_state.h"
+#include "hotpath/state/join_lines.h"
 
 #define BLOCK 32
 #define AHEAD 48
@@ -335,151 +335,20 @@ bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt)
 
 /* ---- sheets, of which one side's are deferred ---- */
 
-enum { FAR = 24 }; /* so many rows ahead lines are asked for */
-
-/* As many of a sheet's records from `from` on as there is room for; returns how many. */
-static inline uint32_t enter_stubs(struct weir_slot *sl, struct weir_sheet *sh, uint32_t from)
-{
-	struct weir_join_index *ix = sl->joined;
-	struct weir_gen *g = sl->pages.page[weir_entry_page_no(&sh->b.e)].gen;
-	const uint32_t code = g->code, ref = weir_entry_ref((const struct weir_entry *)(const void *)sh->stub);
-	uint32_t to = from + least(sh->count - from, ix->limit - ix->used), put = 0;
-	for (uint32_t i = from; i < to; i++) {
-		uint32_t hash = sh->stub[i].older;
-		uint64_t *line = weir_join_index_line(ix, hash);
-		uint64_t place = weir_join_place_value(hash, code, ref + i * (uint32_t)(sizeof *sh->stub / 8));
-		__builtin_prefetch(weir_join_index_line(ix, sh->stub[i + FAR < to ? i + FAR : i].older), 1, 3);
-		sh->stub[i].older = 0;
-		struct weir_join_look lk = weir_join_line_look(line, place);
-		for (uint32_t step = 1; WEIR_UNLIKELY(lk.empty == 0) && lk.own == 0; step++) {
-			line = weir_join_index_next(ix, hash, step);
-			lk = weir_join_line_look(line, place);
-		}
-		if (WEIR_LIKELY(lk.own == 0)) {
-			line[__builtin_ctz(lk.empty)] = place;
-			put++;
-			continue;
-		}
-		weir_join_list_add(sl, g, weir_stub_buffered(&sh->stub[i]), true);
-	}
-	ix->used += put;
-	ix->held[code] += put;
-	return to - from;
-}
-
-/* Cost: about 35 instructions a record, and a line of memory that is not in the cache, asked for early. */
 void weir_join_enter_sheet(struct weir_slot *sl, struct weir_sheet *sh)
 {
-	for (uint32_t i = 0; i < FAR && i < sh->count; i++)
-		__builtin_prefetch(weir_join_index_line(sl->joined, sh->stub[i].older), 1, 3);
+	struct weir_join_index *ix = sl->joined;
 	for (uint32_t i = 0; i < sh->count;) {
-		if (sl->joined->used >= sl->joined->limit)
+		if (ix->used >= ix->limit)
 			weir_join_index_sweep(sl);
-		i += enter_stubs(sl, sh, i);
+		uint32_t to = i + least(sh->count - i, ix->limit - ix->used);
+		ix->lines->enter(sl, sh, i, to);
+		i = to;
 	}
 }
 
-/* Rows look step by step. What a step's rows may meet is on its way into the cache during the two steps that follow:
- * first their stubs, then their keys. */
-enum { STEP = 16, CANDIDATES_MOST = 4 /* of a row */, RING = 256 };
-_Static_assert(RING >= 3 * STEP * CANDIDATES_MOST && (RING & (RING - 1)) == 0, "three steps have room");
-struct looking {
-	uint32_t found, asked, paired; /* candidates, counted */
-	struct candidate candidate[RING];
-};
-
-/* Adds whom a row of this hash meets. False: that asks for a closer look. */
-static inline bool look_for(const struct weir_slot *sl, uint32_t hash, uint64_t own, uint32_t row, struct looking *lo)
-{
-	const struct weir_join_index *ix = sl->joined;
-	uint64_t *line = weir_join_index_line(ix, hash);
-	uint32_t most = lo->found + CANDIDATES_MOST;
-	for (uint32_t step = 1;; step++) {
-		struct weir_join_look lk = weir_join_line_look(line, own);
-		for (uint32_t others = lk.others; others != 0; others &= others - 1) {
-			uint64_t v = line[__builtin_ctz(others)];
-			if (WEIR_UNLIKELY(!weir_join_place_lives(ix, v)))
-				continue;
-			if (WEIR_UNLIKELY((v >> 32 & WEIR_JOIN_LIST) != 0 || lo->found == most))
-				return false;
-			__builtin_prefetch(weir_join_place_record(&sl->pages, v), 0, 3);
-			lo->candidate[lo->found++ % RING] = (struct candidate){v, row};
-		}
-		if (WEIR_LIKELY(lk.empty != 0))
-			return true;
-		line = weir_join_index_next(ix, hash, step);
-	}
-}
-
-static inline void ask_keys(const struct weir_slot *sl, struct looking *lo, uint32_t until)
-{
-	for (; lo->asked != until; lo->asked++) {
-		const struct weir_buffered *bf =
-			weir_join_place_record(&sl->pages, lo->candidate[lo->asked % RING].other);
-		__builtin_prefetch(weir_buffered_is_stub(bf) ? weir_stub_key(weir_buffered_stub(bf))
-							     : (const uint8_t *)bf + WEIR_CACHE_LINE,
-				   0, 3);
-	}
-}
-
-/* Writes pairs. Returns false at a row that asks for a closer look after all, *row. */
-static inline bool pair_stubs(const struct weir_slot *sl, struct weir_sheet *sh, int64_t start, const struct terms *tm,
-			      struct looking *lo, uint32_t until, struct weir_join_meeting *mt, uint32_t *row)
-{
-	const struct weir_join_index *ix = sl->joined;
-	const uint32_t side = mt->side;
-	for (; lo->paired != until; lo->paired++) {
-		const struct candidate *cd = &lo->candidate[lo->paired % RING];
-		struct weir_buffered *own = weir_stub_buffered(&sh->stub[cd->row]);
-		struct weir_buffered *other = weir_join_place_record(&sl->pages, cd->other);
-		int64_t time = ix->start[weir_join_place_code(cd->other)] + other->delta, own_time = start + own->delta;
-		if (WEIR_UNLIKELY(!same_key(tm->def, own, other)))
-			continue;
-		bool again = mt->count != 0 && mt->pairs[mt->count - 1].own == own; /* they have an order */
-		bool old = time < tm->oldest;
-		if (!old && (time < own_time - tm->back[side] || time > own_time + tm->ahead[side]))
-			continue;
-		if (WEIR_UNLIKELY(old || again)) {
-			mt->count -= again;
-			*row = cd->row;
-			return false;
-		}
-		mt->pairs[mt->count++] = (struct weir_join_pair){own, other, weir_max_i64(time, own_time), side};
-	}
-	return true;
-}
-
-/* Cost: about 45 instructions a row, 50 more where it has a match. */
 bool weir_join_look_sheet(struct weir_slot *sl, struct weir_sheet *sh, uint32_t *from, uint32_t to,
 			  struct weir_join_meeting *mt)
 {
-	const struct weir_join_index *ix = sl->joined;
-	const uint32_t code = sl->pages.page[weir_entry_page_no(&sh->b.e)].gen->code;
-	const int64_t start = ix->start[code];
-	struct terms tm = {.def = sl->def, .oldest = mt->task_max - weir_join_keep_ms(sl->def)};
-	struct looking lo; /* clearing it would cost more than a row */
-	uint32_t i = *from, row = 0;
-	bool closer = false;
-	lo.found = lo.asked = lo.paired = 0;
-	terms_init(&tm, sl->def);
-	to = *from + least(to - *from, mt->room - mt->count);
-	for (uint32_t k = i; i == 0 && k < FAR && k < to; k++)
-		__builtin_prefetch(weir_join_index_line(ix, sh->stub[k].older), 0, 3);
-	while (lo.paired != lo.found || (i < to && !closer)) {
-		uint32_t found = lo.found, asked = lo.asked;
-		for (uint32_t end = i + least(STEP, to - i); i < end && !closer; i += !closer) {
-			uint32_t hash = sh->stub[i].older, was = lo.found;
-			__builtin_prefetch(weir_join_index_line(ix, sh->stub[i + FAR < to ? i + FAR : i].older), 0, 3);
-			closer = !look_for(sl, hash, weir_join_place_value(hash, code, 0), i, &lo);
-			if (WEIR_UNLIKELY(closer))
-				lo.found = was;
-		}
-		ask_keys(sl, &lo, found);
-		if (WEIR_UNLIKELY(!pair_stubs(sl, sh, start, &tm, &lo, asked, mt, &row))) {
-			*from = row;
-			return true;
-		}
-	}
-	*from = i;
-	return closer;
+	return sl->joined->lines->look(sl, sh, from, to, mt);
 }
