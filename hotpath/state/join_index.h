@@ -132,8 +132,9 @@ WEIR_INLINE uint64_t *weir_join_index_line(const struct weir_join_index *ix, uin
 /* The line that the search for this hash goes on in, step lines behind its first. */
 WEIR_INLINE uint64_t *weir_join_index_next(const struct weir_join_index *ix, uint32_t hash, uint32_t step)
 {
-	uint64_t line = (((uint64_t)hash >> ix->shift) * (ix->line_mask + 1)) + (hash >> 6 & ix->line_mask) + step;
-	uint64_t segment = line / (ix->line_mask + 1) & (ix->segments - 1);
+	uint64_t line = (uint64_t)(hash >> 6 & ix->line_mask) + step;
+	uint64_t beyond = line >> __builtin_ctz(ix->line_mask + 1); /* so many segments on */
+	uint64_t segment = (((uint64_t)hash >> ix->shift) + beyond) & (ix->segments - 1);
 	return &ix->segment[segment][(line & ix->line_mask) * WEIR_JOIN_LINE];
 }
 WEIR_INLINE bool weir_join_place_lives(const struct weir_join_index *ix, uint64_t place)

@@ -5,6 +5,8 @@
 #define LINES_FN     static
 #define LINES_INLINE WEIR_INLINE
 
+#define SHORT_KEY 8
+
 struct vectors {
 	uint32_t code;
 };
@@ -18,22 +20,21 @@ LINES_INLINE uint32_t line_others(const struct vectors *k, const uint64_t *line,
 	return weir_join_line_look(line, weir_join_place_value(*hash, k->code, 0)).others;
 }
 
-LINES_INLINE uint32_t line_own(const struct vectors *k, const uint64_t *line, uint64_t place, uint32_t *empty)
+LINES_INLINE uint32_t place_of(uint32_t others)
 {
-	struct weir_join_look lk = weir_join_line_look(line, place);
-	(void)k;
-	*empty = lk.empty;
+	return (uint32_t)__builtin_ctz(others);
+}
+
+LINES_INLINE uint32_t line_own(const struct vectors *k, const uint64_t *line, uint32_t hash, uint64_t *empty)
+{
+	struct weir_join_look lk = weir_join_line_look(line, weir_join_place_value(hash, k->code, 0));
+	*empty = lk.empty != 0 ? WEIR_JOIN_LINE - (uint64_t)__builtin_ctz(lk.empty) : 0;
 	return lk.own;
 }
 
-LINES_INLINE bool same_key(const uint8_t *a, const uint8_t *b, uint32_t n)
+LINES_INLINE bool same_short_key(const uint8_t *a, const uint8_t *b, uint32_t n)
 {
 	return weir_key_equal(a, b, n);
-}
-
-LINES_INLINE uint32_t lowest(uint32_t bits)
-{
-	return (uint32_t)__builtin_ctz(bits);
 }
 
 /* Cost: about 12 instructions a place. */

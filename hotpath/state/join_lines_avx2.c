@@ -12,15 +12,51 @@
 #include "hotpath/state/join_lines_x86.h"
 
 struct vectors {
-	__m256i hash, fits, own, other;
+	__m256i hash, fits, other, mask, own;
 };
 LINES_INLINE void vectors_init(struct vectors *k, uint32_t code)
 {
-	k->hash = _mm256_set1_epi64x(PLACE_HASH);
-	k->fits = _mm256_set1_epi64x(PLACE_FITS);
-	k->own = _mm256_set1_epi64x(PLACE_OWN);
-	k->other = _mm256_set1_epi64x((code & 1) != 0 ? 0 : PLACE_OTHER);
+	k->hash = _mm256_set1_epi32(PLACE_HASH);
+	k->fits = _mm256_set1_epi32(PLACE_FITS);
+	k->other = _mm256_set1_epi32((code & 1) != 0 ? 0 : PLACE_OTHER);
+	k->mask = _mm256_set1_epi32(PLACE_OWN);
+	k->own = _mm256_set1_epi32((int)code);
 }
+
+/* The upper halves of a line's places, in the order in_order. */
+LINES_INLINE __m256i upper_halves(const uint64_t *line)
+{
+	const float *at = (const float *)(const void *)line;
+	return _mm256_castps_si256(_mm256_shuffle_ps(_mm256_load_ps(at), _mm256_load_ps(at + 8), 0xdd));
+}
+static const uint8_t in_order[WEIR_JOIN_LINE] = {0, 1, 4, 5, 2, 3, 6, 7};
+
+LINES_INLINE uint32_t bits_of_8(__m256i v)
+{
+	return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(v));
+}
+
+LINES_INLINE uint32_t line_others(const struct vectors *k, const uint64_t *line, const uint32_t *hash)
+{
+	__m256i wanted = _mm256_or_si256(_mm256_and_si256(_mm256_set1_epi32((int)*hash), k->hash), k->other);
+	return bits_of_8(_mm256_cmpeq_epi32(_mm256_and_si256(upper_halves(line), k->fits), wanted));
+}
+
+LINES_INLINE uint32_t place_of(uint32_t others)
+{
+	return in_order[_tzcnt_u32(others)];
+}
+
+LINES_INLINE uint32_t line_own(const struct vectors *k, const uint64_t *line, uint32_t hash, uint64_t *empty)
+{
+	__m256i v = upper_halves(line);
+	__m256i wanted = _mm256_or_si256(_mm256_and_si256(_mm256_set1_epi32((int)hash), k->hash), k->own);
+	__m256i own = _mm256_cmpeq_epi32(_mm256_and_si256(v, k->mask), wanted);
+	*empty = (uint64_t)_mm_popcnt_u32(bits_of_8(_mm256_cmpeq_epi32(v, _mm256_setzero_si256())));
+	return bits_of_8(own);
+}
+
+/* ---- parting ---- */
 
 LINES_INLINE __m256i half_line(const uint64_t *at)
 {
@@ -32,23 +68,6 @@ LINES_INLINE uint32_t bits_of(__m256i low, __m256i high)
 {
 	return (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(low)) |
 	       (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(high)) << 4;
-}
-
-LINES_INLINE uint32_t line_others(const struct vectors *k, const uint64_t *line, const uint32_t *hash)
-{
-	__m256i wanted = _mm256_or_si256(_mm256_and_si256(_mm256_set1_epi32((int)*hash), k->hash), k->other);
-	return bits_of(_mm256_cmpeq_epi64(_mm256_and_si256(half_line(line), k->fits), wanted),
-		       _mm256_cmpeq_epi64(_mm256_and_si256(half_line(line + 4), k->fits), wanted));
-}
-
-LINES_INLINE uint32_t line_own(const struct vectors *k, const uint64_t *line, uint64_t place, uint32_t *empty)
-{
-	__m256i low = half_line(line), high = half_line(line + 4), zero = _mm256_setzero_si256();
-	__m256i wanted = _mm256_and_si256(_mm256_set1_epi64x((int64_t)place), k->own);
-	__m256i own = _mm256_or_si256(_mm256_cmpeq_epi64(_mm256_and_si256(low, k->own), wanted),
-				      _mm256_cmpeq_epi64(_mm256_and_si256(high, k->own), wanted));
-	*empty = bits_of(_mm256_cmpeq_epi64(low, zero), _mm256_cmpeq_epi64(high, zero));
-	return (uint32_t)!_mm256_testz_si256(own, own);
 }
 
 /* By which of four places stay: those in their order, then the others. */
@@ -111,7 +130,7 @@ LINES_FN uint32_t split(uint64_t *segment, uint64_t *second, const struct weir_j
 		home = _mm256_add_epi64(home, step);
 		uint32_t away = bits_of(lives[0], lives[1]) ^ bits_of(stays[0], stays[1]);
 		for (; WEIR_UNLIKELY(away != 0); away &= away - 1)
-			beyond[count++] = line[lowest(away)];
+			beyond[count++] = line[_tzcnt_u32(away)];
 		write_line(line, low, first[0], high, first[1]);
 		if (pt->bit != 0)
 			write_line(second + at, low, _mm256_andnot_si256(first[0], stays[0]), high,

@@ -12,14 +12,20 @@
 #include "hotpath/state/join_lines_x86.h"
 
 struct vectors {
-	__m512i hash, fits, own, other;
+	__m512i hash, fits, other, mask, own;
 };
+/* The lower halves of places do not count. */
+LINES_INLINE __m512i upper(int v)
+{
+	return _mm512_set1_epi64((int64_t)((uint64_t)(uint32_t)v << 32));
+}
 LINES_INLINE void vectors_init(struct vectors *k, uint32_t code)
 {
-	k->hash = _mm512_set1_epi64(PLACE_HASH);
-	k->fits = _mm512_set1_epi64(PLACE_FITS);
-	k->own = _mm512_set1_epi64(PLACE_OWN);
-	k->other = _mm512_set1_epi64((code & 1) != 0 ? 0 : PLACE_OTHER);
+	k->hash = upper(PLACE_HASH);
+	k->fits = upper(PLACE_FITS);
+	k->other = upper((code & 1) != 0 ? 0 : PLACE_OTHER);
+	k->mask = upper(PLACE_OWN);
+	k->own = upper((int)code);
 }
 
 LINES_INLINE __m512i whole_line(const uint64_t *at)
@@ -27,18 +33,27 @@ LINES_INLINE __m512i whole_line(const uint64_t *at)
 	return _mm512_load_si512((const void *)at);
 }
 
-LINES_INLINE uint32_t line_others(const struct vectors *k, const uint64_t *line, const uint32_t *hash)
+/* A hash and what k->other or k->own holds. */
+LINES_INLINE __m512i wanted_of(const struct vectors *k, uint32_t hash, __m512i with)
 {
-	/* (hash and k->hash) or k->other */
-	__m512i wanted = _mm512_ternarylogic_epi64(_mm512_set1_epi32((int)*hash), k->hash, k->other, 0xea);
-	return _mm512_testn_epi64_mask(_mm512_xor_si512(wanted, whole_line(line)), k->fits);
+	return _mm512_ternarylogic_epi64(_mm512_set1_epi32((int)hash), k->hash, with, 0xea); /* (a & b) | c */
 }
 
-LINES_INLINE uint32_t line_own(const struct vectors *k, const uint64_t *line, uint64_t place, uint32_t *empty)
+LINES_INLINE uint32_t line_others(const struct vectors *k, const uint64_t *line, const uint32_t *hash)
+{
+	return _mm512_testn_epi64_mask(_mm512_xor_si512(wanted_of(k, *hash, k->other), whole_line(line)), k->fits);
+}
+
+LINES_INLINE uint32_t place_of(uint32_t others)
+{
+	return _tzcnt_u32(others);
+}
+
+LINES_INLINE uint32_t line_own(const struct vectors *k, const uint64_t *line, uint32_t hash, uint64_t *empty)
 {
 	__m512i v = whole_line(line);
-	*empty = _mm512_testn_epi64_mask(v, v);
-	return _mm512_testn_epi64_mask(_mm512_xor_si512(_mm512_set1_epi64((int64_t)place), v), k->own);
+	*empty = (uint64_t)_mm_popcnt_u32(_mm512_testn_epi64_mask(v, v));
+	return _mm512_testn_epi64_mask(_mm512_xor_si512(wanted_of(k, hash, k->own), v), k->mask);
 }
 
 /* Cost: about 22 instructions a line. */

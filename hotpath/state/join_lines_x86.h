@@ -3,17 +3,14 @@
 #error "include this from join_lines_<set>.c"
 #endif
 
-/* Of a place, by what is compared. */
-#define PLACE_HASH  ((int64_t)(UINT64_C(0xffffffc0) << 32))
-#define PLACE_FITS  ((int64_t)(UINT64_C(0xffffffc1) << 32))
-#define PLACE_OWN   ((int64_t)(UINT64_C(0xffffffdf) << 32))
-#define PLACE_OTHER (INT64_C(1) << 32)
-_Static_assert(WEIR_JOIN_LOW_BITS == 63 && WEIR_JOIN_LIST == 32, "as join_index.h says");
+#define SHORT_KEY 16
 
-LINES_INLINE uint32_t lowest(uint32_t bits)
-{
-	return _tzcnt_u32(bits);
-}
+/* Of the upper half of a place, by what is compared. */
+#define PLACE_HASH  ((int)0xffffffc0)
+#define PLACE_FITS  ((int)0xffffffc1)
+#define PLACE_OWN   ((int)0xffffffdf)
+#define PLACE_OTHER 1
+_Static_assert(WEIR_JOIN_LOW_BITS == 63 && WEIR_JOIN_LIST == 32, "as join_index.h says");
 
 /* Ones for the bytes of a key. */
 static const uint8_t key_bytes_of[17][16] __attribute__((aligned(16))) = {
@@ -29,10 +26,8 @@ static const uint8_t key_bytes_of[17][16] __attribute__((aligned(16))) = {
 #undef ONES
 };
 
-LINES_INLINE bool same_key(const uint8_t *a, const uint8_t *b, uint32_t n)
+LINES_INLINE bool same_short_key(const uint8_t *a, const uint8_t *b, uint32_t n)
 {
-	if (WEIR_UNLIKELY(n > 16))
-		return weir_key_equal(a, b, n);
 	__m128i differ = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)a),
 				       _mm_loadu_si128((const __m128i *)(const void *)b));
 	return _mm_testz_si128(differ, *(const __m128i *)(const void *)key_bytes_of[n]) != 0;
