@@ -287,7 +287,8 @@ static void put_later(struct weir_join *jn, struct weir_rows *r)
 				     jn->has_stage_branch ? &r->scratch : NULL);
 		cols += def->sides[s].col_count;
 	}
-	for (uint32_t i = 0; i < jn->later_count; i++) {
+	/* Only tables have entries. */
+	for (uint32_t i = 0; i < jn->later_count && (def->sides[0].table || def->sides[1].table); i++) {
 		struct weir_entry *e = r->entry[jn->later[i]];
 		if (e)
 			e->flags &= (uint8_t)~WEIR_ENTRY_CHANGED;

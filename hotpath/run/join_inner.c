@@ -144,29 +144,51 @@ static uint32_t put_plain(struct weir_join *jn, uint32_t count)
 	return n;
 }
 
-/* Results, their columns to be written when they are handed on. Cost: about 40 instructions, of records of sheets 22.
- */
-void weir_join_put_pairs(struct weir_join *jn, uint32_t count)
+/* key_at: weir_def_key_at. */
+WEIR_INLINE struct weir_packed packed_row(const struct weir_state_def *def, const struct weir_buffered *bf,
+					  uint32_t key_at)
+{
+	uint32_t key_bytes = bf->e.key_bytes;
+	if (WEIR_LIKELY(!weir_buffered_is_stub(bf) && key_bytes != WEIR_KEY_LONG))
+		return (struct weir_packed){(const uint8_t *)bf + key_at + key_bytes, bf->row_bytes};
+	const uint8_t *key = weir_buffered_key(def, bf, &key_bytes);
+	return (struct weir_packed){key + key_bytes, weir_buffered_row_bytes(bf)};
+}
+
+/* Results of any pairs. Cost: about 45 instructions. */
+static void put_any(struct weir_join *jn, const struct weir_join_pair *pr, uint32_t count)
 {
 	const struct weir_state_def *def = jn->def;
 	struct weir_rows *to = jn->out;
-	for (uint32_t i = put_plain(jn, count); i < count; i++) {
-		const struct weir_join_pair *pr = &jn->pairs[i];
-		uint32_t n = to->count++, at = jn->later_count++, own_key, other_key;
-		const uint8_t *own = weir_buffered_key(def, pr->own, &own_key);
-		const uint8_t *other = weir_buffered_key(def, pr->other, &other_key);
-		struct weir_packed *own_row = &jn->packed[pr->side][at], *other_row = &jn->packed[1 - pr->side][at];
-		*own_row = (struct weir_packed){own + own_key, weir_buffered_row_bytes(pr->own)};
-		*other_row = (struct weir_packed){other + other_key, weir_buffered_row_bytes(pr->other)};
-		jn->later[at] = (uint16_t)n;
-		to->time[n] = pr->time;
-		to->op[n] = WEIR_OP_INSERT;
-		to->entry[n] = NULL;
-		if (jn->reads_keys)
-			weir_join_put_key(jn, own, own_key, n);
-		if (jn->has_stage_branch)
-			jn->out_bytes += (uint64_t)own_row->bytes + other_row->bytes;
+	const uint32_t key_at = weir_def_key_at(def), first = to->count;
+	struct weir_packed *packed[2] = {jn->packed[0] + jn->later_count, jn->packed[1] + jn->later_count};
+	uint16_t *later = jn->later + jn->later_count;
+	for (uint32_t i = 0; i < count; i++) {
+		packed[pr[i].side][i] = packed_row(def, pr[i].own, key_at);
+		packed[1 - pr[i].side][i] = packed_row(def, pr[i].other, key_at);
+		to->time[first + i] = pr[i].time;
 	}
+	for (uint32_t i = 0; i < count; i++)
+		later[i] = (uint16_t)(first + i);
+	for (uint32_t i = 0; i < count && jn->reads_keys; i++) {
+		uint32_t key_bytes;
+		const uint8_t *key = weir_buffered_key(def, pr[i].own, &key_bytes);
+		weir_join_put_key(jn, key, key_bytes, first + i);
+	}
+	for (uint32_t i = 0; i < count && jn->has_stage_branch; i++)
+		jn->out_bytes += (uint64_t)packed[0][i].bytes + packed[1][i].bytes;
+	memset(to->op + first, WEIR_OP_INSERT, count);
+	memset(to->entry + first, 0, count * sizeof *to->entry);
+	to->count += count;
+	jn->later_count += count;
+}
+
+/* Results, their columns to be written when they are handed on. */
+void weir_join_put_pairs(struct weir_join *jn, uint32_t count)
+{
+	uint32_t plain = put_plain(jn, count);
+	if (plain != count)
+		put_any(jn, jn->pairs + plain, count - plain);
 }
 
 /* Takes out of what has been found for t what is late by the exact task time. False: nothing is left. */

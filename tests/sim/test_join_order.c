@@ -1,8 +1,8 @@
 /* test_join_order.c: the whole engine on inner joins of two keyed recorded topics, against a naive twin that knows
  * results and the order they leave in (semantics.md section 5, design.md section 3): hundreds of rows of a slot meet at
- * one order point, in order or not, of equal times, late, of keys that are NULL, short or very long, of both sides'
- * bounds. Topics grow between runs, so that buffers come back from the changelog in the middle. WEIR_SIM_SEED runs one
- * seed, WEIR_SIM_CASES sets how many. */
+ * one order point, in order or not, of equal times, late, of keys that are NULL, short or very long, mostly shared by
+ * many rows or mostly by two, of both sides' bounds. Topics grow between runs, so that buffers come back from the
+ * changelog in the middle. WEIR_SIM_SEED runs one seed, WEIR_SIM_CASES sets how many. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -71,6 +71,8 @@ struct twin {
 	uint32_t partitions, keys, rows, point_records;
 	int64_t before, after, grace;
 	bool max, nulls, filter, long_key;
+	bool once; /* a key is mostly that of one row a side; results have it */
+	uint32_t row_key[ROWS_MAX];
 	struct lane lane[2][PARTITIONS_MAX];
 	struct slot slot[PARTITIONS_MAX];
 	uint64_t late;
@@ -127,6 +129,11 @@ static void put(struct twin *tw, struct weir_topic_writer *const w[2], uint32_t 
 	struct row r = {.number = number};
 	char value[256], members[160];
 	r.key = (uint32_t)(sh->near ? number / 4 + (x >> 8) % sh->near : x >> 8) % tw->keys;
+	if (tw->once) {
+		side = (number ^ (number / 2 * UINT32_C(2654435761) >> 31)) & 1;
+		r.key = (x >> 48) % 64 == 0 ? r.key : number / 2;
+	}
+	tw->row_key[number] = r.key;
 	r.null_key = tw->nulls && (x >> 40) % 30 == 0;
 	r.filtered = is_filtered(tw, side, number);
 	r.ts = START + number * sh->step + sh->shift[side];
@@ -291,8 +298,9 @@ static uint64_t run(const struct twin *tw, const char *in, const char *out, bool
 	struct weir_stream *l = weir_key_by(source(tw, tp, in, "l"), "k"),
 			   *r = weir_key_by(source(tw, tp, in, "r"), "k");
 	struct weir_stream *st = weir_join_within(l, r, "j", WEIR_JOIN_INNER, tw->before, tw->after);
-	st = weir_select(st,
-			 crossed ? "l.v AS a, r.v AS b, r.s AS c, r.m AS d" : "l.v AS a, r.v AS b, l.s AS c, l.m AS d");
+	snprintf(options, sizeof options, "l.v AS a, r.v AS b, %s%s",
+		 crossed ? "r.s AS c, r.m AS d" : "l.s AS c, l.m AS d", tw->once ? ", r.k AS e" : "");
+	st = weir_select(st, options);
 	snprintf(options, sizeof options, "connector=recorded path='%s' topic=out format=json", out);
 	(void)weir_sink(st, "out", options);
 	check(weir_engine_create(&en, tp, cf, &dg), dg);
@@ -319,13 +327,16 @@ static void compare(const struct twin *tw, const char *out, bool crossed)
 			for (uint32_t i = 0; i < u->count; i++, at[p]++) {
 				const struct weir_record *got = &u->records[i];
 				const struct result *re = &tw->slot[p].result[at[p]];
-				char members[160], text[256];
+				char members[160], text[256], key[48] = "";
 				if (at[p] == tw->slot[p].result_count)
 					fail_msg("seed %" PRIu64 ", partition %u: one more result: %.*s", tw->seed, p,
 						 (int)got->value_bytes, (const char *)got->value);
 				print_members(members, sizeof members, tw, re->number[crossed], "c", "d");
-				snprintf(text, sizeof text, "{\"a\":%u,\"b\":%u,%s}", re->number[0], re->number[1],
-					 members);
+				if (tw->once)
+					snprintf(key, sizeof key, ",\"e\":\"%s\"",
+						 key_of(tw, tw->row_key[re->number[0]]));
+				snprintf(text, sizeof text, "{\"a\":%u,\"b\":%u,%s%s}", re->number[0], re->number[1],
+					 members, key);
 				if (got->timestamp != re->ts || got->value_bytes != strlen(text) ||
 				    memcmp(got->value, text, got->value_bytes) != 0)
 					fail_msg("seed %" PRIu64 ", partition %u, result %u: %.*s at %" PRId64
@@ -381,6 +392,17 @@ static void make_case(struct twin *tw, struct shape *sh, uint64_t *rng)
 	sh->near = (uint32_t)one_of(rng, 0, 1, 3, 40);
 	sh->share = (uint32_t)one_of(rng, 8, 8, 4, 14);
 	sh->shift[rng_next(rng) % 2] = one_of(rng, 0, 0, tw->after, keep(tw) + 1);
+	tw->once = rng_next(rng) % 3 == 0;
+	if (tw->once) { /* rows of both sides in sheets, that meet at once */
+		tw->keys = tw->rows;
+		tw->long_key = false;
+		tw->nulls &= rng_next(rng) % 4 == 0;
+		sh->disorder = rng_next(rng) % 4 == 0 ? sh->disorder : 0;
+		sh->shift[0] = sh->shift[1] = 0;
+		tw->after = one_of(rng, tw->after, span / 4, span / 2, span);
+		tw->after = weir_max_i64(tw->after, 2);
+		tw->before = one_of(rng, weir_max_i64(tw->before, 0), 0, 0, -1);
+	}
 }
 
 static void order_case(uint64_t seed)

@@ -111,6 +111,90 @@ static void test_damage_leaves_nulls(void **state)
 	rig_fini(&b);
 }
 
+/* Many rows at once, whole or cut, with NULLs or without, some not there: as one by one. */
+static void test_many_rows(void **state)
+{
+	(void)state;
+	enum { WIDE = 2 * COLS, MANY = 40 };
+	uint8_t text[300];
+	struct weir_col a[WIDE], b[WIDE], one[WIDE];
+	const struct weir_col *ptr[WIDE];
+	for (uint32_t i = 0; i < sizeof text; i++)
+		text[i] = (uint8_t)(i * 7);
+	for (uint32_t round = 0; round < 600; round++) {
+		uint32_t count = (uint32_t)rand() % (WIDE + 1), row_count = (uint32_t)rand() % (MANY + 1);
+		uint32_t nulls = round % 3 == 0 ? 8 : 0, cut = round % 4 == 1 ? 30 : 0, absent = round % 5 == 2 ? 6 : 0;
+		struct weir_packed packed[MANY];
+		uint16_t rows[MANY];
+		struct weir_scratch own;
+		weir_scratch_init(&own);
+		for (uint32_t c = 0; c < count; c++) {
+			enum weir_phys kind = phys[rand() % COLS];
+			weir_col_init(&a[c], kind);
+			weir_col_init(&b[c], kind);
+			weir_col_init(&one[c], kind);
+			ptr[c] = &a[c];
+		}
+		for (uint32_t i = 0; i < row_count; i++) {
+			for (uint32_t c = 0; c < count; c++) {
+				if (nulls && (uint32_t)rand() % nulls == 0)
+					weir_col_set_null(&a[c], i);
+				else if (a[c].phys == WEIR_PHYS_STR)
+					a[c].str[i] = (struct weir_str){
+						text, (uint32_t)rand() % (rand() % 4 ? 20 : sizeof text), 0};
+				else
+					memcpy((uint8_t *)a[c].data + i * weir_phys_bytes(a[c].phys),
+					       text + rand() % 200, weir_phys_bytes(a[c].phys));
+			}
+			uint32_t bytes = (uint32_t)weir_row_bytes(ptr, count, i);
+			uint8_t *whole = malloc(bytes + !bytes), *data;
+			(void)weir_row_pack(ptr, count, i, whole);
+			if (cut && bytes && (uint32_t)rand() % cut == 0)
+				bytes = (uint32_t)rand() % bytes;
+			data = malloc(bytes + !bytes);
+			memcpy(data, whole, bytes);
+			free(whole);
+			packed[i] = (struct weir_packed){data, bytes};
+			if (absent && (uint32_t)rand() % absent == 0) {
+				free(data);
+				packed[i] = (struct weir_packed){NULL, 0};
+			}
+			rows[i] = (uint16_t)(i * 3 + 1);
+		}
+		bool copies = round % 2;
+		weir_row_unpack_many(packed, rows, row_count, b, count, copies ? &own : NULL);
+		for (uint32_t i = 0; i < row_count; i++) {
+			uint32_t r = rows[i];
+			if (packed[i].data != NULL)
+				(void)weir_row_unpack(packed[i].data, packed[i].bytes, one, count, r, NULL);
+			else
+				weir_row_set_null(one, count, r);
+			for (uint32_t c = 0; c < count; c++) {
+				size_t bytes = weir_phys_bytes(b[c].phys);
+				assert_int_equal(weir_col_is_null(&b[c], r), weir_col_is_null(&one[c], r));
+				if (weir_col_is_null(&b[c], r))
+					continue;
+				if (b[c].phys != WEIR_PHYS_STR) {
+					assert_memory_equal((uint8_t *)b[c].data + r * bytes,
+							    (uint8_t *)one[c].data + r * bytes, bytes);
+					continue;
+				}
+				assert_int_equal(b[c].str[r].bytes, one[c].str[r].bytes);
+				assert_memory_equal(b[c].str[r].data, one[c].str[r].data, b[c].str[r].bytes);
+				assert_true(copies == (b[c].str[r].data != one[c].str[r].data));
+			}
+		}
+		for (uint32_t i = 0; i < row_count; i++)
+			free((void *)(uintptr_t)packed[i].data);
+		for (uint32_t c = 0; c < count; c++) {
+			weir_col_fini(&a[c]);
+			weir_col_fini(&b[c]);
+			weir_col_fini(&one[c]);
+		}
+		weir_scratch_fini(&own);
+	}
+}
+
 /* Rows without NULLs, written side by side: the same as one by one, with strings left where they are or copied. */
 static void test_plain_rows(void **state)
 {
@@ -217,6 +301,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values_come_back),
 		cmocka_unit_test(test_damage_leaves_nulls),
+		cmocka_unit_test(test_many_rows),
 		cmocka_unit_test(test_plain_rows),
 		cmocka_unit_test(test_a_constant_stands_for_every_row),
 	};
