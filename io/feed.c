@@ -93,6 +93,7 @@ struct weir_feed {
 	int64_t loud_us;            /* when the last was made at which they did not */
 	bool in_doubt;              /* until every partition has been read to its doubt_end */
 	bool told;                  /* an event since the last barrier that other instances have to hear of */
+	bool skipped;               /* live: since the last barrier a position passed what is no record */
 	int64_t all_idle_us;        /* idle_wall: up to when time has been moved on; 0: some partition is not idle */
 	int64_t advance_ms;         /* what the next order point moves time on by */
 	/* a control on its way to every worker */
@@ -504,7 +505,7 @@ static bool make_point(struct weir_feed *fd, bool barrier, bool last, bool close
 	fd->quiet = quiet ? fd->quiet + 1 : 0;
 	fd->loud_us = quiet ? fd->loud_us : fd->emit_us;
 	if (barrier) {
-		fd->told = false;
+		fd->told = fd->skipped = false;
 		fd->commit_records = 0;
 		fd->commit_us = fd->emit_us;
 		fd->marked_state = state_bytes(fd);
@@ -801,7 +802,9 @@ static enum weir_err open_unit(struct weir_feed *fd, uint32_t p, struct weir_dia
 static void close_unit(struct weir_feed *fd)
 {
 	struct unit_ref *rf = fd->current;
-	fd->part[fd->current_part].next_offset = rf->unit->next_offset;
+	struct partition *pt = &fd->part[fd->current_part];
+	fd->skipped |= fd->cf.live && rf->unit->next_offset > pt->next_offset;
+	pt->next_offset = rf->unit->next_offset;
 	rf->consumed = true;
 	fd->current = NULL;
 	if (rf->out == 0)
@@ -936,7 +939,8 @@ static bool point_due(struct weir_feed *fd)
 	bool soon = fd->turns && fd->point_records > 0 &&
 		    (fd->point_records >= fd->cf.point_records - fd->cf.point_records / 4 ||
 		     fd->point_bytes >= fd->cf.point_bytes - fd->cf.point_bytes / 4);
-	bool due = soon || ((fd->point_records > 0 || fd->commit_records > 0 || fd->told) && emit_due(fd));
+	bool due = soon || ((fd->point_records > 0 || fd->commit_records > 0 || fd->told) && emit_due(fd)) ||
+		   (fd->skipped && commit_due(fd)); /* those who look at the group's offsets see no lag then */
 	return fd->cf.live && due && !must_even(fd);
 }
 
@@ -1037,7 +1041,8 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 		return WEIR_OK;
 	}
 	/* With nothing read since the last barrier only idle partitions have to be noticed, and idle.advance=wall. */
-	bool pending = fd->point_records > 0 || fd->commit_records > 0 || fd->told || fd->cf.idle_wall;
+	bool events = fd->told || fd->skipped || fd->cf.idle_wall;
+	bool pending = fd->point_records > 0 || fd->commit_records > 0 || events;
 	if (fd->cf.live)
 		*wait_ms = !pending ? FEED_LOOK_MS : (int)(fd->cf.emit_ms < 50 ? fd->cf.emit_ms : 50);
 	if (due || (fd->asked_last && fd->part_count == 0))
