@@ -94,9 +94,9 @@ struct weir_lag_row {
 	uint32_t partition;
 	int64_t current; /* committed offset, -1: none */
 	int64_t end;     /* end of the log, -1: not known */
-	int64_t lag;     /* records, -1: not known */
-	int64_t lag_ms;  /* age of the oldest record that was not read, 0: none is waiting; -1: not known */
-	char *consumer;  /* NULL: nobody has it */
+	int64_t lag;    /* records, -1: not known; 0 where only markers of transactions or aborted records lie behind */
+	int64_t lag_ms; /* age of the oldest record that was not read, 0: none is waiting; -1: not known */
+	char *consumer; /* NULL: nobody has it */
 	char *host;
 	char *client;
 };
@@ -110,6 +110,7 @@ struct weir_lag {
 	int64_t lag_ms; /* largest of what is known */
 };
 struct weir_kafka_lag;
+/* cf must live as long. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_lag_open(struct weir_kafka_lag **out, const struct weir_conf *cf,
 						  const struct weir_kafka_log *lg, struct weir_diag **dg);
 /* WEIR_E_CONF: there is no such group. */

@@ -1,6 +1,8 @@
 /* lag.c: how far a consumer group is behind: committed offsets, ends of the logs, members, and the age of the oldest
- * record that was not read. Two clients: one asks (an idle consumer handle has no Fetch to wait behind), one reads the
- * record at each committed offset. @thread: the owner's */
+ * record that was not read. One client asks (an idle consumer handle has no Fetch to wait behind), one reads the record
+ * at each committed offset: where it finds the end of the log instead, only markers of transactions and aborted records
+ * lie behind the offset, and nothing is waiting. A third looks at the age of what an open transaction holds back.
+ * @thread: the owner's */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -11,23 +13,35 @@
 enum { ADMIN_MS = 10000, AGE_MS_MAX = 5000 };
 
 struct weir_kafka_lag {
+	const struct weir_conf *cf;
+	struct weir_kafka_log log;
 	struct weir_kafka_client *kc;   /* asks */
-	struct weir_kafka_client *peek; /* reads; its settings are the same */
+	struct weir_kafka_client *peek; /* reads as the group does */
+	struct weir_kafka_client *held; /* and what is not committed; NULL: nothing was held back so far */
 };
+
+static enum weir_err open_peek(struct weir_kafka_client **out, const struct weir_kafka_lag *kl, bool uncommitted,
+			       struct weir_diag **dg)
+{
+	/* One record of each partition is wanted. */
+	struct weir_kafka_setting peeking[] = {{"auto.offset.reset", "earliest"},
+					       {"fetch.message.max.bytes", "65536"},
+					       {"queued.max.messages.kbytes", "1024"},
+					       {uncommitted ? "isolation.level" : NULL, "read_uncommitted"},
+					       {NULL, NULL}};
+	return weir_kafka_client_create(out, kl->cf, WEIR_KAFKA_READ, peeking, &kl->log, dg);
+}
 
 enum weir_err weir_kafka_lag_open(struct weir_kafka_lag **out, const struct weir_conf *cf,
 				  const struct weir_kafka_log *lg, struct weir_diag **dg)
 {
-	/* One record of each partition is wanted; what an open transaction holds is waiting too. */
-	static const struct weir_kafka_setting peeking[] = {{"auto.offset.reset", "earliest"},
-							    {"isolation.level", "read_uncommitted"},
-							    {"fetch.message.max.bytes", "65536"},
-							    {"queued.max.messages.kbytes", "1024"},
-							    {NULL, NULL}};
 	struct weir_kafka_lag *kl = weir_xcalloc(1, sizeof *kl);
+	kl->cf = cf;
+	if (lg != NULL)
+		kl->log = *lg;
 	enum weir_err err = weir_kafka_client_create(&kl->kc, cf, WEIR_KAFKA_ADMIN, NULL, lg, dg);
 	if (err == WEIR_OK)
-		err = weir_kafka_client_create(&kl->peek, cf, WEIR_KAFKA_READ, peeking, lg, dg);
+		err = open_peek(&kl->peek, kl, false, dg);
 	if (err != WEIR_OK) {
 		weir_kafka_lag_close(kl);
 		return err;
@@ -40,9 +54,12 @@ void weir_kafka_lag_close(struct weir_kafka_lag *kl)
 {
 	if (kl == NULL)
 		return;
-	if (kl->peek != NULL)
-		(void)rd_kafka_consumer_close(weir_kafka_client_handle(kl->peek));
-	weir_kafka_client_destroy(kl->peek);
+	struct weir_kafka_client *readers[] = {kl->peek, kl->held};
+	for (size_t i = 0; i < WEIR_COUNT_OF(readers); i++) {
+		if (readers[i] != NULL)
+			(void)rd_kafka_consumer_close(weir_kafka_client_handle(readers[i]));
+		weir_kafka_client_destroy(readers[i]);
+	}
 	weir_kafka_client_destroy(kl->kc);
 	free(kl);
 }
@@ -213,50 +230,85 @@ static int64_t wall_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Takes one answer: a record tells the age, an end that only control records are waiting. */
-static bool take_age(struct weir_lag *lag, const rd_kafka_message_t *m)
+/* Where a partition is read from, and where what is held back begins; -1: not, or not any more. */
+struct place {
+	int64_t from, held;
+};
+
+/* Takes one answer: a record tells the age; the end of what is committed, that nothing before it is a record, and where
+ * that begins which an open transaction holds back. */
+static bool take_age(struct weir_lag *lag, struct place *places, const rd_kafka_message_t *m)
 {
 	if (m->rkt == NULL || (m->err != 0 && m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF))
 		return false;
 	struct weir_lag_row *row = row_of(lag, rd_kafka_topic_name(m->rkt), m->partition);
-	if (row->lag_ms >= 0)
+	struct place *pl = &places[row - lag->rows];
+	if (pl->from < 0)
 		return false;
+	pl->from = -1;
 	rd_kafka_timestamp_type_t type;
 	int64_t ts = m->err == 0 ? rd_kafka_message_timestamp(m, &type) : -1;
 	int64_t age = ts < 0 ? 0 : wall_ms() - ts;
 	row->lag_ms = age > 0 ? age : 0;
+	if (m->err != 0 || m->offset >= row->end) {
+		row->lag = row->end > m->offset ? row->end - m->offset : 0;
+		pl->held = row->lag > 0 ? m->offset : -1;
+	}
 	return true;
 }
 
-/* Ages stay unknown where a partition does not answer in time: the rest of the report is worth having. */
-static void query_ages(struct weir_kafka_lag *kl, struct weir_lag *lag)
+/* Reads one record of every partition that has such a place, or finds its end. What does not answer in time stays as
+ * it is: the rest of the report is worth having. */
+static void peek(struct weir_kafka_client *kc, struct weir_lag *lag, struct place *places)
 {
-	rd_kafka_t *rk = weir_kafka_client_handle(kl->peek);
+	rd_kafka_t *rk = weir_kafka_client_handle(kc);
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)lag->row_count + 1);
-	for (size_t i = 0; i < lag->row_count; i++) {
-		struct weir_lag_row *row = &lag->rows[i];
-		if (row->lag == 0)
-			row->lag_ms = 0;
-		else if (row->lag > 0)
-			rd_kafka_topic_partition_list_add(list, row->topic, (int32_t)row->partition)->offset =
-				row->current;
-	}
+	for (size_t i = 0; i < lag->row_count; i++)
+		if (places[i].from >= 0)
+			rd_kafka_topic_partition_list_add(list, lag->rows[i].topic, (int32_t)lag->rows[i].partition)
+				->offset = places[i].from;
 	int missing = list->cnt;
 	if (missing != 0 && rd_kafka_assign(rk, list) == 0) {
 		rd_kafka_queue_t *q = rd_kafka_queue_get_consumer(rk);
 		int64_t end = weir_kafka_now_ms() + AGE_MS_MAX;
 		for (int64_t left; missing > 0 && (left = end - weir_kafka_now_ms()) > 0;) {
 			rd_kafka_message_t *m = NULL;
-			weir_kafka_client_poll(kl->peek, 0);
+			weir_kafka_client_poll(kc, 0);
 			if (rd_kafka_consume_batch_queue(q, (int)left, &m, 1) != 1)
 				break;
-			missing -= take_age(lag, m);
+			missing -= take_age(lag, places, m);
 			rd_kafka_message_destroy(m);
 		}
 		rd_kafka_queue_destroy(q);
 		(void)rd_kafka_assign(rk, NULL);
 	}
 	rd_kafka_topic_partition_list_destroy(list);
+}
+
+/* Ages stay unknown where nobody answers. */
+static void query_ages(struct weir_kafka_lag *kl, struct weir_lag *lag)
+{
+	struct place *places = weir_xcalloc(lag->row_count + 1, sizeof *places);
+	bool held = false;
+	for (size_t i = 0; i < lag->row_count; i++) {
+		struct weir_lag_row *row = &lag->rows[i];
+		places[i] = (struct place){row->lag > 0 ? row->current : -1, -1};
+		if (row->lag == 0)
+			row->lag_ms = 0;
+	}
+	peek(kl->peek, lag, places);
+	for (size_t i = 0; i < lag->row_count; i++) {
+		places[i] = (struct place){places[i].held, -1};
+		held |= places[i].from >= 0;
+	}
+	if (held && kl->held == NULL) {
+		struct weir_diag *ignored = NULL;
+		held = open_peek(&kl->held, kl, true, &ignored) == WEIR_OK;
+		weir_diag_destroy(ignored);
+	}
+	if (held)
+		peek(kl->held, lag, places);
+	free(places);
 }
 
 enum weir_err weir_kafka_lag_query(struct weir_kafka_lag *kl, const char *group, struct weir_lag *out,

@@ -1,7 +1,7 @@
 #!/bin/bash
 # kafka_lag.sh: lag is 0 once everything was read, whatever lies behind the last record: markers of transactions, aborted
 # batches, what a job wrote into its own topics. As `weir lag` says, and as the group's offsets say to everybody else.
-#   kafka_lag.sh [--only SECTION]        sections: input repartition open; prints `ok NAME` or `not ok NAME`
+#   kafka_lag.sh [--only SECTION]        sections: input repartition open alone; prints `ok NAME` or `not ok NAME`
 #                                        lines, or `skipped: why`
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -142,6 +142,30 @@ if wants open; then
 	end TERM
 	got=$(count)
 	[ "$got" = 36 ] && ok "open: what is aborted counts nowhere" || not_ok "open: $got records of 36"
+fi
+
+# ---- weir lag by itself, of any group: offsets that were committed behind the last record ----
+if wants alone; then
+	app=alone
+	topic=alone
+	: >"$scratch/$app.said"
+	$kafka create "$scratch/broker" "$topic" 1 2>/dev/null
+	reads() { # COUNT
+		timeout 60 kcat -b "$b" -G "$app" "$topic" -q -c "$1" -X auto.offset.reset=earliest >/dev/null 2>&1
+	}
+	none='.lag == 0 and .lag_seconds == 0 and .partitions[0].current_offset < .partitions[0].log_end_offset'
+	transaction commit 0 20
+	reads 20
+	fine "alone: a marker is no lag" becomes "$none and .partitions[0].current_offset == 20"
+	transaction abort 0 20
+	fine "alone: nor are aborted records" becomes "$none and .partitions[0].log_end_offset == 42"
+	expect "alone: --fail-on-lag" 0 LAG "$weir" lag "$app" -b "$b" --fail-on-lag '>0'
+	transaction open 0 20
+	fine "alone: what is open is" becomes '.lag == 20 and .lag_seconds > 1000'
+	"$produce" "$b" "$topic" none plain 0 5
+	fine "alone: and what lies behind it" becomes '.lag == 25'
+	transaction open 0 0
+	fine "alone: a record is, with all that lies before it" becomes '.lag == 48'
 fi
 
 [ $failures -eq 0 ]

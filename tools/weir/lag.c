@@ -411,8 +411,8 @@ const struct weir_verb weir_verb_lag = {
 		    "  weir lag revenue -b localhost:9092 --fail-on-lag '>1000'\n",
 	.options = lag_options,
 	.option_count = WEIR_COUNT_OF(lag_options),
-	.notes = "Kafka's own nine columns come first; - is what is not known. LAG-SECONDS is the age, by its "
-		 "timestamp, "
-		 "of\nthe oldest record that was not read; 0 where none is waiting.\n",
+	.notes = "Kafka's own nine columns come first; - is what is not known. LAG is END - CURRENT, but 0 where only "
+		 "markers\nof transactions or aborted records are left. LAG-SECONDS is the age, by its timestamp, of "
+		 "the oldest\nrecord that was not read; 0 where none is waiting.\n",
 	.run = lag_run,
 };
