@@ -81,7 +81,9 @@ struct log {
 	struct weir_kafka_client *admin;
 	struct log_cluster *clusters; /* whose topics are counted; the first is this one */
 	uint32_t cluster_count;
-	int64_t *fence_end; /* per changelog partition: behind what is known to be written of the (first) changelog */
+	/* Per changelog partition: behind what is known to be written of the (first) changelog, and as it was when last
+	 * committed. */
+	int64_t *fence_end, *fence_marked;
 	uint32_t fence_topic, fence_count;
 	struct weir_txn *tx;                  /* NULL: not transactional */
 	struct weir_results *results;         /* NULL: exactly_once */
@@ -420,6 +422,7 @@ static enum weir_err log_topic(struct weir_log *base, const struct weir_topic_sp
 		lg->fence_topic = number;
 		lg->fence_count = t->partitions;
 		lg->fence_end = weir_xcalloc(t->partitions, sizeof *lg->fence_end);
+		lg->fence_marked = weir_xcalloc(t->partitions, sizeof *lg->fence_marked);
 		weir_txn_watch(lg->tx, number, lg->fence_end);
 	}
 	set_old(t);
@@ -530,8 +533,8 @@ static void forget_offsets(struct log *lg)
 	lg->offsets = NULL;
 }
 
-/* Which offset does not matter, only that there is one; for those who look at the group it is the changelog's end as
- * far as it is known. */
+/* Which offset does not matter, only that there is one; for those who look at the group it is the changelog's end
+ * (end_fence). */
 static void fence_offsets(struct log *lg, const struct weir_commit_input *inputs, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -559,6 +562,19 @@ static enum weir_err log_offsets(struct weir_log *base, const struct weir_commit
 			rd_kafka_topic_partition_list_add(lg->offsets, inputs[i].topic, (int32_t)inputs[i].partition)
 				->offset = inputs[i].offset;
 	return WEIR_OK;
+}
+
+/* The changelog as it will be: with what this transaction wrote, and the marker that ends it. */
+static void end_fence(struct log *lg)
+{
+	weir_txn_flush(lg->tx);
+	for (int i = 0; i < lg->offsets->cnt; i++) {
+		int32_t p = lg->offsets->elems[i].partition;
+		if (lg->fence_end[p] > lg->fence_marked[p])
+			lg->fence_end[p]++;
+		lg->fence_marked[p] = lg->fence_end[p];
+		lg->offsets->elems[i].offset = lg->fence_end[p];
+	}
 }
 
 /* Each offset carries the epoch as its metadata. */
@@ -600,6 +616,8 @@ static enum weir_err commit_transaction(struct log *lg, struct weir_diag **dg)
 		int32_t generation = cooperative ? weir_kafka_generation(weir_kafka_input_handle(lg->spec.input)) : -1;
 		bool doubt = false, committed = false;
 		enum weir_txn_result res = WEIR_TXN_OK;
+		if (lg->spec.fenced && lg->offsets != NULL)
+			end_fence(lg);
 		if (lg->offsets != NULL && lg->offsets->cnt > 0)
 			res = weir_txn_send_offsets(lg->tx, lg->offsets, weir_kafka_input_handle(lg->spec.input), &why);
 		if (res == WEIR_TXN_OK && cooperative && !weir_kafka_input_is_same_member(lg->spec.input)) {
@@ -833,7 +851,7 @@ static enum weir_err log_read(struct weir_log *base, uint32_t topic, uint32_t pa
 		err = weir_changelog_reader_read(lg->reader, lg->topics[topic].name, partition, most_ms, each, ctx, dg);
 	weir_changelog_reader_set_alive(lg->reader, NULL, NULL);
 	if (err == WEIR_OK && !done && lg->fence_end != NULL && topic == lg->fence_topic)
-		lg->fence_end[partition] =
+		lg->fence_end[partition] = lg->fence_marked[partition] =
 			weir_max_i64(lg->fence_end[partition], weir_changelog_reader_end(lg->reader));
 	lg->restore.standby += bytes;
 	lg->restore.fetched += weir_changelog_reader_fetched(lg->reader);
@@ -897,6 +915,7 @@ static void log_close(struct weir_log *base)
 	}
 	free(lg->clusters);
 	free(lg->fence_end);
+	free(lg->fence_marked);
 	weir_kafka_client_destroy(lg->admin);
 	weir_frames_fini(&lg->frames);
 	weir_frames_fini(&lg->later[0]);

@@ -11,6 +11,7 @@
 enum {
 	INIT_MS = 2500,     /* one call of init_transactions, between looks at stop */
 	SAY_MS = 10000,     /* how often a wait is explained */
+	FLUSH_MS = 1000,    /* a transaction that has failed keeps what is queued for longer */
 	OFFSETS_MS = 10000, /* librdkafka does not keep to it while the group's coordinator is away */
 	ABORT_MS = 5000,
 	TIMEOUT_MS_MAX = 900000, /* brokers' transaction.max.timeout.ms */
@@ -344,6 +345,12 @@ enum weir_txn_result weir_txn_put(struct weir_txn *tx, const struct weir_frame *
 void weir_txn_poll(struct weir_txn *tx)
 {
 	weir_kafka_client_poll(tx->pr.kc, 0);
+}
+
+void weir_txn_flush(struct weir_txn *tx)
+{
+	if (tx->open && tx->refused == 0)
+		(void)rd_kafka_flush(weir_producer_handle(&tx->pr), FLUSH_MS);
 }
 
 /* The library's own form of the metadata: "CGMDv2:", the generation, names. False: it has another one. */

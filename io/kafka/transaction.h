@@ -60,6 +60,8 @@ bool weir_kafka_is_member(rd_kafka_t *member, const rd_kafka_consumer_group_meta
 int32_t weir_kafka_generation(rd_kafka_t *member);
 /* Serves delivery reports. */
 void weir_txn_poll(struct weir_txn *tx);
+/* Waits a second at most until what was put is acknowledged: whether it is, the commit says. */
+void weir_txn_flush(struct weir_txn *tx);
 /* The group's metadata are taken from member, a consumer's handle. */
 enum weir_txn_result weir_txn_send_offsets(struct weir_txn *tx, const rd_kafka_topic_partition_list_t *offsets,
 					   rd_kafka_t *member, struct weir_txn_trouble *why);

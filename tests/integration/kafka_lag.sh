@@ -1,7 +1,7 @@
 #!/bin/bash
 # kafka_lag.sh: lag is 0 once everything was read, whatever lies behind the last record: markers of transactions, aborted
 # batches, what a job wrote into its own topics. As `weir lag` says, and as the group's offsets say to everybody else.
-#   kafka_lag.sh [--only SECTION]        sections: input repartition open alone; prints `ok NAME` or `not ok NAME`
+#   kafka_lag.sh [--only SECTION]        sections: input repartition open clusters alone; prints `ok NAME` or `not ok NAME`
 #                                        lines, or `skipped: why`
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -142,6 +142,22 @@ if wants open; then
 	end TERM
 	got=$(count)
 	[ "$got" = 36 ] && ok "open: what is aborted counts nowhere" || not_ok "open: $got records of 36"
+fi
+
+# ---- a job whose input is not on the results' cluster: its group holds its changelog ----
+if wants clusters; then
+	app=clusters
+	"$weir" gen orders --records 2000 --keys 20 --partitions 2 --seed 7 --out "$scratch/in" -q
+	cat >"$scratch/$app.sql" <<-SQL
+		CREATE TABLE orders (merchant_id STRING)
+		WITH ('connector' = 'kafka', 'topic' = 'order.placed', 'format' = 'json', 'properties.bootstrap.servers' = 'file:$scratch/in');
+		CREATE TABLE counted (merchant_id STRING, n BIGINT, PRIMARY KEY (merchant_id) NOT ENFORCED)
+		WITH ('connector' = 'upsert-kafka', 'topic' = '$app-out', 'key.format' = 'raw', 'value.format' = 'json',
+		  'properties.bootstrap.servers' = '$b');
+		INSERT INTO counted SELECT merchant_id, COUNT(*) AS n FROM orders GROUP BY merchant_id;
+	SQL
+	expect "clusters: a recording into a broker" 0 '2000 records' "$weir" run "$scratch/$app.sql"
+	fine "clusters: no lag" becomes "$at_end and (.partitions | length) == 2"
 fi
 
 # ---- weir lag by itself, of any group: offsets that were committed behind the last record ----
