@@ -15,7 +15,16 @@
 #include "io/kafka/headers.h"
 #include "io/kafka/held.h"
 
-enum { ASK_MS = 2500, HELD_MS = 10000, POLL_MS = 100, SAY_MS = 10000, SLOW_MS = 1000, KEPT_MS = 5000, ALIVE_MS = 200 };
+enum {
+	ASK_MS = 2500,
+	HELD_MS = 10000,
+	POLL_MS = 100,
+	TURN_MS = 1000,
+	SAY_MS = 10000,
+	SLOW_MS = 1000,
+	KEPT_MS = 5000,
+	ALIVE_MS = 200
+};
 
 typedef enum weir_err each_fn(void *ctx, const struct weir_record *r, struct weir_diag **dg);
 
@@ -49,9 +58,12 @@ struct weir_changelog_reader {
 	struct weir_diag **dg;
 	enum weir_err err;
 	bool done;
+	bool doubt; /* it was called unknown */
 	uint64_t records, bytes;
 	uint64_t fetched; /* bytes of all reads since last asked */
 	int64_t began_ms, moved_ms, said_ms;
+	struct weir_kafka_wait open; /* since it last moved, */
+	int64_t open_ms;             /* which was then */
 	enum weir_err (*alive)(void *ctx, struct weir_diag **dg);
 	void *alive_ctx;
 	int64_t alive_ms; /* when it was called last */
@@ -210,9 +222,13 @@ static enum weir_err find_end(struct weir_changelog_reader *cr, struct weir_diag
 		rd_kafka_resp_err_t code = ask_bounds(cr, cr->topic, cr->partition, &cr->low, &cr->high);
 		if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
 			return WEIR_OK;
-		if (!weir_kafka_err_is_retriable(code))
-			return weir_kafka_fail(dg, code, NULL, "topic %s, partition %u", cr->topic, cr->partition);
-		enum weir_err err = weir_kafka_client_check(cr->conf.admin, dg);
+		enum weir_err err = WEIR_OK;
+		if (weir_kafka_err_is_unknown(code))
+			err = weir_kafka_client_confirm(cr->conf.admin, cr->topic, cr->partition + 1, dg);
+		else if (!weir_kafka_err_is_retriable(code))
+			err = weir_kafka_fail(dg, code, NULL, "topic %s, partition %u", cr->topic, cr->partition);
+		if (err == WEIR_OK)
+			err = weir_kafka_client_check(cr->conf.admin, dg);
 		if (err == WEIR_OK)
 			err = be_alive(cr, dg);
 		if (err != WEIR_OK)
@@ -318,6 +334,8 @@ static void on_message(rd_kafka_message_t *m, void *opaque)
 			cr->moved_ms = weir_kafka_now_ms();
 		cr->eof = m->offset;
 		cr->done = m->offset >= cr->stop_at;
+	} else if (weir_kafka_err_is_unknown(m->err)) {
+		cr->doubt = true;
 	} else if (!weir_kafka_err_is_passed_over(m->err)) {
 		cr->err = weir_kafka_fail(cr->dg, m->err, rd_kafka_message_errstr(m), "reading topic %s, partition %u",
 					  cr->topic, cr->partition);
@@ -339,12 +357,19 @@ static enum weir_err wait_longer(struct weir_changelog_reader *cr, int64_t open_
 {
 	int64_t now = weir_kafka_now_ms();
 	enum weir_err err = weir_kafka_client_check(cr->kc, dg);
+	if (err == WEIR_OK && cr->doubt)
+		err = weir_kafka_client_confirm(cr->conf.admin, cr->topic, cr->partition + 1, dg);
+	cr->doubt = false;
 	if (err != WEIR_OK)
 		return err;
 	if (stopped(cr))
 		return weir_diag_set(dg, WEIR_E_STOPPED, "stopped while restoring from topic %s", cr->topic);
 	bool held = cr->eof >= 0 && cr->eof >= cr->position;
-	if (held && now - cr->moved_ms >= open_ms)
+	if (cr->open_ms != cr->moved_ms) {
+		cr->open_ms = cr->moved_ms;
+		weir_kafka_wait_begin(&cr->open, open_ms);
+	}
+	if (held && weir_kafka_wait_left(&cr->open, TURN_MS) == 0)
 		return weir_kafka_fail(
 			dg, RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT, "it goes on for too long",
 			"topic %s, partition %u: an unfinished transaction holds back what follows offset "
@@ -381,7 +406,8 @@ static enum weir_err run(struct weir_changelog_reader *cr, int64_t from, int64_t
 	cr->ctx = ctx;
 	cr->dg = dg;
 	cr->err = WEIR_OK;
-	cr->done = false;
+	cr->done = cr->doubt = false;
+	cr->open_ms = 0;
 	cr->records = cr->bytes = 0;
 	cr->began_ms = cr->moved_ms = cr->said_ms = weir_kafka_now_ms();
 	int64_t next = cr->began_ms + SLOW_MS;

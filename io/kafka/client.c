@@ -15,7 +15,7 @@
 #include "io/kafka/property.h"
 
 /* librdkafka repeats the same error every 30 s: what was refused longer ago is over. */
-enum { ERROR_TEXT_BYTES = 512, METADATA_TRY_MS = 250, REFUSED_MS = 45000 };
+enum { ERROR_TEXT_BYTES = 512, METADATA_TRY_MS = 250, RETRY_MS = 50, LEADERS_TURN_MS = 500, REFUSED_MS = 45000 };
 
 struct weir_kafka_client {
 	rd_kafka_t *rk;
@@ -191,6 +191,12 @@ enum weir_err weir_kafka_fail(struct weir_diag **dg, rd_kafka_resp_err_t code, c
 	if (fresh)
 		name_right(*dg, code, what, why != NULL ? why : "");
 	return err;
+}
+
+bool weir_kafka_err_is_unknown(rd_kafka_resp_err_t code)
+{
+	return code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION || code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
+	       code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 }
 
 bool weir_kafka_err_is_passed_over(rd_kafka_resp_err_t code)
@@ -612,6 +618,20 @@ int64_t weir_kafka_now_ms(void)
 
 /* ---- waiting ---- */
 
+void weir_kafka_wait_begin(struct weir_kafka_wait *w, int64_t wait_ms)
+{
+	*w = (struct weir_kafka_wait){wait_ms, weir_kafka_now_ms()};
+}
+
+int64_t weir_kafka_wait_left(struct weir_kafka_wait *w, int64_t turn_ms)
+{
+	int64_t now = weir_kafka_now_ms(), gone = now - w->seen_ms;
+	w->seen_ms = now;
+	w->left_ms -= gone < turn_ms ? gone : turn_ms;
+	w->left_ms = w->left_ms > 0 ? w->left_ms : 0;
+	return w->left_ms;
+}
+
 void weir_kafka_client_poll(struct weir_kafka_client *kc, int timeout_ms)
 {
 	(void)rd_kafka_poll(kc->rk, timeout_ms);
@@ -694,25 +714,27 @@ enum weir_err weir_kafka_client_metadata(struct weir_kafka_client *kc, const cha
 		if (rkt == NULL)
 			return weir_kafka_fail(dg, rd_kafka_last_error(), NULL, "topic %s", topic);
 	}
-	int64_t end = weir_kafka_now_ms() + wait_ms;
 	enum weir_err err = WEIR_OK;
+	int64_t left = wait_ms;
+	struct weir_kafka_wait w;
+	weir_kafka_wait_begin(&w, wait_ms);
 	/* Errors are heard between tries: short ones first, so that a refusal is told soon, then longer ones, for a
 	 * broker that is slow to answer. */
 	int64_t longest = METADATA_TRY_MS;
 	for (bool done = false; err == WEIR_OK && !done; longest += longest < 4000 ? longest : 0) {
-		int64_t left = end - weir_kafka_now_ms();
 		int try_ms = left > longest ? (int)longest : left > 1 ? (int)left : 1;
 		rd_kafka_resp_err_t code = rd_kafka_metadata(kc->rk, 0, rkt, out, try_ms);
 		weir_kafka_client_poll(kc, 0);
 		done = code == RD_KAFKA_RESP_ERR_NO_ERROR;
 		if (done)
 			break;
+		left = weir_kafka_wait_left(&w, try_ms + RETRY_MS);
 		if (!weir_kafka_err_is_retriable(code))
 			err = weir_kafka_fail(dg, code, NULL, "%s", kc->brokers);
 		else
-			err = wait_over(kc, weir_kafka_now_ms() >= end, wait_ms, dg);
+			err = wait_over(kc, left == 0, wait_ms, dg);
 		if (err == WEIR_OK) /* not to spin where the call comes back at once */
-			weir_kafka_client_poll(kc, 50);
+			weir_kafka_client_poll(kc, RETRY_MS);
 	}
 	if (err == WEIR_OK)
 		kc->all_down = false;
@@ -721,10 +743,12 @@ enum weir_err weir_kafka_client_metadata(struct weir_kafka_client *kc, const cha
 	return err;
 }
 
-enum weir_err weir_kafka_client_partitions(struct weir_kafka_client *kc, const char *topic, uint32_t *count,
-					   struct weir_diag **dg)
+/* *brokers: how many there are. */
+static enum weir_err ask_partitions(struct weir_kafka_client *kc, const char *topic, uint32_t *count, int *brokers,
+				    struct weir_diag **dg)
 {
-	int64_t end = weir_kafka_now_ms() + WEIR_KAFKA_WAIT_MS;
+	struct weir_kafka_wait w;
+	weir_kafka_wait_begin(&w, WEIR_KAFKA_WAIT_MS);
 	for (;;) {
 		const struct rd_kafka_metadata *md;
 		enum weir_err err = weir_kafka_client_metadata(kc, topic, WEIR_KAFKA_WAIT_MS, &md, dg);
@@ -733,11 +757,52 @@ enum weir_err weir_kafka_client_partitions(struct weir_kafka_client *kc, const c
 		rd_kafka_resp_err_t code =
 			md->topic_cnt == 1 ? md->topics[0].err : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 		*count = code == 0 ? (uint32_t)md->topics[0].partition_cnt : 0;
+		*brokers = md->broker_cnt;
 		rd_kafka_metadata_destroy(md);
 		if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
 			return WEIR_OK;
-		if (!weir_kafka_err_is_retriable(code) || weir_kafka_now_ms() >= end)
+		if (!weir_kafka_err_is_retriable(code) || weir_kafka_wait_left(&w, LEADERS_TURN_MS) == 0)
 			return weir_kafka_fail(dg, code, NULL, "topic %s", topic);
 		weir_kafka_client_poll(kc, 100); /* its leaders are being chosen */
 	}
+}
+
+enum weir_err weir_kafka_client_partitions(struct weir_kafka_client *kc, const char *topic, uint32_t *count,
+					   struct weir_diag **dg)
+{
+	int brokers;
+	return ask_partitions(kc, topic, count, &brokers, dg);
+}
+
+enum weir_err weir_kafka_client_await_topic(struct weir_kafka_client *kc, const char *topic, uint32_t *count,
+					    struct weir_diag **dg)
+{
+	enum { ANSWERS = 3, ONE_MS = 1000, SEVERAL_MS = 3000, POLL_MS = 200, TURN_MS = 500 };
+	struct weir_kafka_wait w;
+	weir_kafka_wait_begin(&w, ONE_MS);
+	for (uint32_t answers = 0;;) {
+		int brokers;
+		enum weir_err err = ask_partitions(kc, topic, count, &brokers, dg);
+		if (err != WEIR_OK || *count != 0)
+			return err;
+		if (answers == 0 && brokers > 1)
+			weir_kafka_wait_begin(&w, SEVERAL_MS);
+		if (++answers > ANSWERS && weir_kafka_wait_left(&w, TURN_MS) == 0)
+			return WEIR_OK;
+		weir_kafka_client_poll(kc, POLL_MS);
+	}
+}
+
+enum weir_err weir_kafka_client_confirm(struct weir_kafka_client *kc, const char *topic, uint32_t partitions,
+					struct weir_diag **dg)
+{
+	uint32_t count;
+	enum weir_err err = weir_kafka_client_await_topic(kc, topic, &count, dg);
+	if (err == WEIR_OK && count == 0)
+		return weir_diag_set(dg, WEIR_E_CONF, "topic %s is not there any more", topic);
+	if (err == WEIR_OK && count < partitions)
+		return weir_diag_set(dg, WEIR_E_CONF,
+				     "topic %s had %u partitions when reading began and has %u now: was it made anew?",
+				     topic, partitions, count);
+	return err;
 }

@@ -70,9 +70,18 @@ void weir_kafka_client_say(const struct weir_kafka_client *kc, int level, const 
 WEIR_MUST_CHECK enum weir_err weir_kafka_client_metadata(struct weir_kafka_client *kc, const char *topic,
 							 int64_t wait_ms, const struct rd_kafka_metadata **out,
 							 struct weir_diag **dg);
-/* Partitions of a topic, 0 where there is no such topic. Waits as above. */
+/* Partitions of a topic, 0 where the broker that was asked knows no such topic. Waits as above. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_client_partitions(struct weir_kafka_client *kc, const char *topic,
 							   uint32_t *count, struct weir_diag **dg);
+/* The same of a topic that should be there: brokers hear of a new one in their own time, so several answers within a
+ * second or three are needed for 0. */
+WEIR_MUST_CHECK enum weir_err weir_kafka_client_await_topic(struct weir_kafka_client *kc, const char *topic,
+							    uint32_t *count, struct weir_diag **dg);
+/* Of a topic or partition that librdkafka or a broker called unknown: WEIR_OK if it is there all the same, as it
+ * mostly is (librdkafka forgets what it does not get confirmed in time, a broker that starts knows nothing yet), and
+ * librdkafka has heard of it by this. partitions: as many as it had. */
+WEIR_MUST_CHECK enum weir_err weir_kafka_client_confirm(struct weir_kafka_client *kc, const char *topic,
+							uint32_t partitions, struct weir_diag **dg);
 /* Serves the callbacks of a handle without a consumer group (errors, delivery reports). */
 void weir_kafka_client_poll(struct weir_kafka_client *kc, int timeout_ms);
 /* The handle can never work again (fatal) or credentials were refused meanwhile: the error, else WEIR_OK. */
@@ -93,6 +102,8 @@ WEIR_MUST_CHECK enum weir_err weir_kafka_client_fatal(struct weir_kafka_client *
 enum weir_err weir_kafka_err(rd_kafka_resp_err_t code);
 /* The same call may succeed later without a change. */
 bool weir_kafka_err_is_retriable(rd_kafka_resp_err_t code);
+/* A topic or partition is said not to be there: confirm. */
+bool weir_kafka_err_is_unknown(rd_kafka_resp_err_t code);
 /* What a consumer that is assigned its partitions and in no group need not mind: librdkafka goes on, or asks for the
  * coordinator of a group that is there in name only. */
 bool weir_kafka_err_is_passed_over(rd_kafka_resp_err_t code);
@@ -102,5 +113,15 @@ enum weir_err weir_kafka_fail(struct weir_diag **dg, rd_kafka_resp_err_t code, c
 /* Takes e (not NULL). */
 enum weir_err weir_kafka_fail_error(struct weir_diag **dg, rd_kafka_error_t *e, const char *what);
 int64_t weir_kafka_now_ms(void); /* monotonic */
+
+/* A wait that has an end. Time in which this process stood still (SIGSTOP, a machine that sleeps, or has no CPU for it)
+ * is not waited: nobody could have been heard in it. */
+struct weir_kafka_wait {
+	int64_t left_ms, seen_ms;
+};
+void weir_kafka_wait_begin(struct weir_kafka_wait *w, int64_t wait_ms);
+/* What is left, 0: it is over. turn_ms: how long what was done since the last look, or the beginning, takes at most by
+ * itself; more does not count. */
+int64_t weir_kafka_wait_left(struct weir_kafka_wait *w, int64_t turn_ms);
 
 #endif

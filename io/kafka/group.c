@@ -633,12 +633,14 @@ static enum weir_err check_topics(struct weir_kafka_input *in, struct weir_diag 
 {
 	in->doubt_ms = 0;
 	for (uint32_t t = 0; t < in->topic_count; t++) {
-		uint32_t count;
-		struct weir_diag *ignored = NULL;
-		enum weir_err err = weir_kafka_client_partitions(in->kc, in->topics[t].name, &count, &ignored);
-		weir_diag_destroy(ignored);
-		if (err == WEIR_OK && count == 0)
-			return weir_diag_set(dg, WEIR_E_CONF, "topic %s is not there any more", in->topics[t].name);
+		struct weir_diag *why = NULL;
+		enum weir_err err =
+			weir_kafka_client_confirm(in->kc, in->topics[t].name, in->topics[t].part_count, &why);
+		if (err == WEIR_E_CONF && dg != NULL && *dg == NULL) {
+			*dg = why;
+			return err;
+		}
+		weir_diag_destroy(why);
 	}
 	return WEIR_OK;
 }

@@ -351,7 +351,8 @@ static enum weir_err open_topic(struct log *lg, struct log_topic *t, const struc
 				struct weir_diag **dg)
 {
 	bool created = false;
-	enum weir_err err = weir_kafka_client_partitions(lg->admin, t->name, &t->partitions, dg);
+	enum weir_err err = spec->must_exist ? weir_kafka_client_await_topic(lg->admin, t->name, &t->partitions, dg)
+					     : weir_kafka_client_partitions(lg->admin, t->name, &t->partitions, dg);
 	if (err == WEIR_OK && t->partitions == 0 && spec->must_exist)
 		err = weir_diag_set(dg, WEIR_E_CONF, "no topic %s on %s, and topics.create is false", t->name,
 				    weir_kafka_client_brokers(lg->admin));

@@ -8,7 +8,7 @@
 #include "io/kafka/headers.h"
 #include "io/kafka/held.h"
 
-enum { POLL_RECORDS = 1000, HELD_MS = 3000, OFFSETS_MS = 10000, DOWN_MS_MAX = WEIR_KAFKA_WAIT_MS };
+enum { POLL_RECORDS = 1000, HELD_MS = 3000, OFFSETS_MS = 5000, DOWN_MS_MAX = WEIR_KAFKA_WAIT_MS };
 
 struct part {
 	int64_t first; /* the range to read */
@@ -73,26 +73,58 @@ enum weir_err weir_kafka_place_parse(struct weir_kafka_place *out, const char *t
 
 /* ---- bounds ---- */
 
-/* Offsets for a special place or a time in every partition of the range [from, to). */
-static enum weir_err look_up(struct weir_kafka_reader *rd, struct weir_kafka_client *kc, int64_t place, uint32_t from,
-			     uint32_t to, int64_t *offsets, struct weir_diag **dg)
+/* One try; *code: what is said of topic, 0: done. */
+static enum weir_err look_up_once(struct weir_kafka_reader *rd, struct weir_kafka_client *kc, int64_t place,
+				  uint32_t from, uint32_t to, int64_t *offsets, rd_kafka_resp_err_t *code,
+				  struct weir_diag **dg)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)(to - from));
 	for (uint32_t p = from; p < to; p++)
 		rd_kafka_topic_partition_list_add(list, rd->topic, (int32_t)p)->offset = place;
-	rd_kafka_resp_err_t code = rd_kafka_offsets_for_times(weir_kafka_client_handle(kc), list, OFFSETS_MS);
+	*code = rd_kafka_offsets_for_times(weir_kafka_client_handle(kc), list, OFFSETS_MS);
 	enum weir_err err = WEIR_OK;
-	if (code != 0)
-		err = weir_kafka_fail(dg, code, NULL, "looking up offsets of topic %s", rd->topic);
+	if (*code != 0)
+		err = weir_kafka_fail(dg, *code, NULL, "looking up offsets of topic %s", rd->topic);
 	for (int i = 0; err == WEIR_OK && i < list->cnt; i++) {
-		if (list->elems[i].err != 0)
-			err = weir_kafka_fail(dg, list->elems[i].err, NULL,
-					      "looking up offsets of topic %s, partition %d", rd->topic,
-					      list->elems[i].partition);
+		*code = list->elems[i].err;
+		if (*code != 0)
+			err = weir_kafka_fail(dg, *code, NULL, "looking up offsets of topic %s, partition %d",
+					      rd->topic, list->elems[i].partition);
 		offsets[list->elems[i].partition] = list->elems[i].offset;
 	}
 	rd_kafka_topic_partition_list_destroy(list);
 	return err;
+}
+
+/* Offsets for a special place or a time in every partition of the range [from, to). A leader that moves, or a partition
+ * that is called unknown and is there, is waited for. */
+static enum weir_err look_up(struct weir_kafka_reader *rd, struct weir_kafka_client *kc, int64_t place, uint32_t from,
+			     uint32_t to, int64_t *offsets, struct weir_diag **dg)
+{
+	struct weir_kafka_wait w;
+	weir_kafka_wait_begin(&w, WEIR_KAFKA_WAIT_MS);
+	for (;;) {
+		struct weir_diag *own = NULL;
+		rd_kafka_resp_err_t code;
+		enum weir_err err = look_up_once(rd, kc, place, from, to, offsets, &code, &own);
+		if (err == WEIR_OK)
+			return WEIR_OK;
+		bool again = weir_kafka_err_is_retriable(code);
+		if (weir_kafka_err_is_unknown(code)) {
+			struct weir_diag *ignored = NULL;
+			again = weir_kafka_client_confirm(kc, rd->topic, to, &ignored) == WEIR_OK;
+			weir_diag_destroy(ignored);
+		}
+		if (!again || weir_kafka_wait_left(&w, OFFSETS_MS) == 0) {
+			if (dg != NULL && *dg == NULL)
+				*dg = own;
+			else
+				weir_diag_destroy(own);
+			return err;
+		}
+		weir_diag_destroy(own);
+		weir_kafka_client_poll(kc, 100);
+	}
 }
 
 /* An offset that a time was looked up for: none is that late: the end. */
@@ -192,7 +224,7 @@ static enum weir_err assign(struct weir_kafka_reader *rd, uint32_t from, uint32_
 static enum weir_err open_range(struct weir_kafka_reader *rd, const struct weir_conf *cf,
 				const struct weir_kafka_read_spec *spec, struct weir_diag **dg)
 {
-	enum weir_err err = weir_kafka_client_partitions(rd->kc, spec->topic, &rd->part_count, dg);
+	enum weir_err err = weir_kafka_client_await_topic(rd->kc, spec->topic, &rd->part_count, dg);
 	if (err != WEIR_OK)
 		return err;
 	if (rd->part_count == 0)
@@ -340,6 +372,8 @@ static enum weir_err take_error(struct weir_kafka_reader *rd, const rd_kafka_mes
 	}
 	if (weir_kafka_err_is_passed_over(m->err)) /* librdkafka goes on trying */
 		return WEIR_OK;
+	if (weir_kafka_err_is_unknown(m->err))
+		return weir_kafka_client_confirm(rd->kc, rd->topic, rd->part_count, dg);
 	const char *why = rd_kafka_message_errstr(m);
 	if (m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
 		return weir_diag_set(dg, WEIR_E_IO,

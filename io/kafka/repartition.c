@@ -9,6 +9,14 @@
 static const struct weir_kafka_setting settings[] = {
 	{"cleanup.policy", "delete"}, {"retention.ms", "-1"}, {NULL, NULL}};
 
+/* Where it may be made, one answer is enough: whoever makes it finds out. */
+static enum weir_err look_for(struct weir_kafka_client *kc, const char *topic, bool create, uint32_t *partitions,
+			      struct weir_diag **dg)
+{
+	return create ? weir_kafka_client_partitions(kc, topic, partitions, dg)
+		      : weir_kafka_client_await_topic(kc, topic, partitions, dg);
+}
+
 static enum weir_err ensure(struct weir_kafka_client *kc, const struct weir_kafka_repartition_spec *spec,
 			    struct weir_diag **dg)
 {
@@ -16,7 +24,7 @@ static enum weir_err ensure(struct weir_kafka_client *kc, const struct weir_kafk
 	enum weir_err err = WEIR_OK;
 	for (uint32_t i = 0; i < spec->source_count && err == WEIR_OK; i++) {
 		uint32_t n = 0;
-		err = weir_kafka_client_partitions(kc, spec->sources[i], &n, dg);
+		err = weir_kafka_client_await_topic(kc, spec->sources[i], &n, dg);
 		if (err == WEIR_OK && n == 0)
 			err = weir_diag_set(dg, WEIR_E_CONF, "no topic %s on %s", spec->sources[i],
 					    weir_kafka_client_brokers(kc));
@@ -29,7 +37,7 @@ static enum weir_err ensure(struct weir_kafka_client *kc, const struct weir_kafk
 	}
 	for (uint32_t i = 0; i < spec->topic_count && err == WEIR_OK; i++) {
 		bool created = false;
-		err = weir_kafka_client_partitions(kc, spec->topics[i], &partitions, dg);
+		err = look_for(kc, spec->topics[i], spec->create, &partitions, dg);
 		if (err == WEIR_OK && partitions == 0 && !spec->create)
 			err = weir_diag_set(dg, WEIR_E_CONF, "no topic %s on %s, and topics.create is false",
 					    spec->topics[i], weir_kafka_client_brokers(kc));
@@ -50,10 +58,11 @@ static enum weir_err ensure(struct weir_kafka_client *kc, const struct weir_kafk
 static enum weir_err wait_broker(struct weir_kafka_client *kc, int64_t broker_wait_ms, const _Atomic bool *stop,
 				 struct weir_diag **dg)
 {
-	int64_t since = weir_kafka_now_ms();
+	struct weir_kafka_wait w;
+	weir_kafka_wait_begin(&w, broker_wait_ms);
 	for (;;) {
 		const struct rd_kafka_metadata *md;
-		int64_t left = broker_wait_ms < 0 ? WEIR_KAFKA_WAIT_MS : since + broker_wait_ms - weir_kafka_now_ms();
+		int64_t left = broker_wait_ms < 0 ? WEIR_KAFKA_WAIT_MS : weir_kafka_wait_left(&w, WEIR_KAFKA_WAIT_MS);
 		int64_t wait_ms = left < WEIR_KAFKA_WAIT_MS ? left : WEIR_KAFKA_WAIT_MS;
 		enum weir_err err = weir_kafka_client_metadata(kc, NULL, wait_ms, &md, dg);
 		if (err == WEIR_OK)
@@ -91,7 +100,7 @@ enum weir_err weir_kafka_changelog_create(const struct weir_conf *cf, const stru
 	if (err == WEIR_OK)
 		err = wait_broker(kc, spec->broker_wait_ms, spec->stop, dg);
 	if (err == WEIR_OK)
-		err = weir_kafka_client_partitions(kc, spec->topic, &partitions, dg);
+		err = look_for(kc, spec->topic, spec->create, &partitions, dg);
 	if (err == WEIR_OK && partitions == 0 && !spec->create)
 		err = weir_diag_set(dg, WEIR_E_CONF, "no topic %s on %s, and topics.create is false", spec->topic,
 				    weir_kafka_client_brokers(kc));

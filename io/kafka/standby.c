@@ -308,7 +308,7 @@ static void on_message(rd_kafka_message_t *m, void *opaque)
 		if (m->offset > fo->image.position)
 			fo->image.position = m->offset;
 		fo->at_end = true;
-	} else if (!weir_kafka_err_is_passed_over(m->err)) {
+	} else if (!weir_kafka_err_is_passed_over(m->err) && !weir_kafka_err_is_unknown(m->err)) {
 		/* The log does not go on where we stand, or cannot be read: from the start at the next assignment. */
 		weir_kafka_log_say(&sb->log, 4, "standby: topic %s, partition %d is not followed any more: %s",
 				   rd_kafka_topic_name(m->rkt), (int)m->partition, rd_kafka_message_errstr(m));

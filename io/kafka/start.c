@@ -7,7 +7,15 @@
 #include "io/kafka/member.h"
 #include "io/topics.h"
 
-enum { SLICE_MS = 1000, SAY_MS = 10000, LOOK_UP_MS = 5000, LOOK_AGAIN_MS = 500 };
+enum {
+	SLICE_MS = 1000,
+	SAY_MS = 10000,
+	LOOK_UP_MS = 5000,
+	LOOK_UP_TURN_MS = 6000,
+	LOOK_AGAIN_MS = 500,
+	MATCH_LOOKS = 4,
+	UNKNOWN_MS = 60000
+};
 
 static bool stopped(const struct weir_kafka_input *in)
 {
@@ -17,11 +25,19 @@ static bool stopped(const struct weir_kafka_input *in)
 /* ---- waiting ---- */
 
 struct wait {
-	int64_t since_ms, said_ms;
+	struct weir_kafka_wait brokers; /* broker.wait.ms, where it has an end */
+	int64_t said_ms;
 };
 
-/* After a failed try that may be repeated (*dg says what): WEIR_OK to try again, *dg is gone then. */
-static enum weir_err wait_more(struct weir_kafka_input *in, struct wait *w, struct weir_diag **dg)
+static void begin_wait(const struct weir_kafka_input *in, struct wait *w)
+{
+	weir_kafka_wait_begin(&w->brokers, in->broker_wait_ms);
+	w->said_ms = w->brokers.seen_ms;
+}
+
+/* After a failed try that may be repeated (*dg says what) and takes turn_ms at most: WEIR_OK to try again, *dg is gone
+ * then. */
+static enum weir_err wait_more(struct weir_kafka_input *in, struct wait *w, int64_t turn_ms, struct weir_diag **dg)
 {
 	int64_t now = weir_kafka_now_ms();
 	if (stopped(in)) {
@@ -30,7 +46,7 @@ static enum weir_err wait_more(struct weir_kafka_input *in, struct wait *w, stru
 		return weir_diag_set(dg, WEIR_E_STOPPED, "stopped while waiting for %s",
 				     weir_kafka_client_brokers(in->kc));
 	}
-	if (in->broker_wait_ms >= 0 && now - w->since_ms >= in->broker_wait_ms)
+	if (in->broker_wait_ms >= 0 && weir_kafka_wait_left(&w->brokers, turn_ms) == 0)
 		return weir_diag_code(*dg);
 	if (now - w->said_ms >= SAY_MS) {
 		w->said_ms = now;
@@ -53,12 +69,12 @@ static enum weir_err report(enum weir_err err, struct weir_diag *own, struct wei
 
 static enum weir_err wait_brokers(struct weir_kafka_input *in, struct weir_diag **dg)
 {
-	struct wait w = {weir_kafka_now_ms(), weir_kafka_now_ms()};
+	struct wait w;
+	begin_wait(in, &w);
 	for (;;) {
 		const struct rd_kafka_metadata *md;
 		struct weir_diag *own = NULL;
-		int64_t left =
-			in->broker_wait_ms < 0 ? SLICE_MS : w.since_ms + in->broker_wait_ms - weir_kafka_now_ms();
+		int64_t left = in->broker_wait_ms < 0 ? SLICE_MS : w.brokers.left_ms;
 		left = left < 1 ? 1 : left > SLICE_MS ? SLICE_MS : left;
 		enum weir_err err = weir_kafka_client_metadata(in->kc, NULL, left, &md, &own);
 		if (err == WEIR_OK) {
@@ -72,7 +88,7 @@ static enum weir_err wait_brokers(struct weir_kafka_input *in, struct weir_diag 
 			(void)weir_diag_set(&own, err, "no broker at %s answers%s%s", weir_kafka_client_brokers(in->kc),
 					    why != NULL && *why != 0 ? ": " : "", why != NULL ? why : "");
 			weir_diag_mark_retriable(own);
-			err = wait_more(in, &w, &own);
+			err = wait_more(in, &w, 2 * SLICE_MS, &own);
 		}
 		if (err != WEIR_OK)
 			return report(err, own, dg);
@@ -83,9 +99,17 @@ static enum weir_err wait_brokers(struct weir_kafka_input *in, struct weir_diag 
 
 static enum weir_err all_topics(struct weir_kafka_input *in, const struct rd_kafka_metadata **md, struct weir_diag **dg)
 {
-	rd_kafka_resp_err_t code = rd_kafka_metadata(in->rk, 1, NULL, md, SAY_MS);
-	return code == 0 ? WEIR_OK
-			 : weir_kafka_fail(dg, code, NULL, "listing topics of %s", weir_kafka_client_brokers(in->kc));
+	struct weir_kafka_wait w;
+	weir_kafka_wait_begin(&w, WEIR_KAFKA_WAIT_MS);
+	for (;;) {
+		rd_kafka_resp_err_t code = rd_kafka_metadata(in->rk, 1, NULL, md, LOOK_UP_MS);
+		if (code == 0)
+			return WEIR_OK;
+		if (!weir_kafka_err_is_retriable(code) || weir_kafka_wait_left(&w, LOOK_UP_TURN_MS) == 0)
+			return weir_kafka_fail(dg, code, NULL, "listing topics of %s",
+					       weir_kafka_client_brokers(in->kc));
+		weir_kafka_client_poll(in->kc, 100);
+	}
 }
 
 static void add_topic(struct weir_kafka_input *in, const char *name)
@@ -113,12 +137,19 @@ static enum weir_err match_topics(struct weir_kafka_input *in, const struct weir
 		return weir_diag_set(dg, WEIR_E_CONF, "table %s: topic-pattern '%s' is no regular expression",
 				     sc->table, sc->topic_pattern);
 	uint32_t base = in->topic_count;
-	enum weir_err err = all_topics(in, &md, dg);
-	if (err == WEIR_OK) {
-		for (int i = 0; i < md->topic_cnt; i++)
+	enum weir_err err = WEIR_OK;
+	/* As often as is looked for one that is named: a new one may not have been heard of by whoever is asked. */
+	for (int look = 0; look < MATCH_LOOKS && err == WEIR_OK && in->topic_count == base; look++) {
+		if (look > 0)
+			weir_kafka_client_poll(in->kc, LOOK_AGAIN_MS);
+		err = all_topics(in, &md, dg);
+		for (int i = 0; err == WEIR_OK && i < md->topic_cnt; i++)
 			if (matches(&re, md->topics[i].topic))
 				add_topic(in, md->topics[i].topic);
-		rd_kafka_metadata_destroy(md);
+		if (err == WEIR_OK)
+			rd_kafka_metadata_destroy(md);
+	}
+	if (err == WEIR_OK) {
 		if (in->topic_count == base)
 			err = weir_diag_set(dg, WEIR_E_CONF, "table %s: no topic on %s matches '%s'", sc->table,
 					    weir_kafka_client_brokers(in->kc), sc->topic_pattern);
@@ -209,6 +240,11 @@ static enum weir_err no_topic(struct weir_kafka_input *in, const struct weir_kaf
 	const char *near = weir_nearest_name(name, strlen(name), names, (uint32_t)md->topic_cnt);
 	if (near != NULL)
 		weir_diag_add_hint(*dg, "did you mean '%s'?", near);
+	else
+		weir_diag_add_hint(*dg,
+				   "what is read must be there: kafka-topics.sh --bootstrap-server %s --create --topic "
+				   "%s --partitions N",
+				   weir_kafka_client_brokers(in->kc), name);
 	free(names);
 	rd_kafka_metadata_destroy(md);
 	return err;
@@ -217,7 +253,7 @@ static enum weir_err no_topic(struct weir_kafka_input *in, const struct weir_kaf
 static enum weir_err find_partitions(struct weir_kafka_input *in, uint32_t scan, const struct weir_kafka_scan *sc,
 				     struct weir_kafka_topic *tp, struct weir_diag **dg)
 {
-	enum weir_err err = weir_kafka_client_partitions(in->kc, tp->name, &tp->part_count, dg);
+	enum weir_err err = weir_kafka_client_await_topic(in->kc, tp->name, &tp->part_count, dg);
 	if (err != WEIR_OK)
 		return err;
 	if (tp->part_count == 0)
@@ -277,11 +313,23 @@ static enum weir_err find_topics(struct weir_kafka_input *in, const struct weir_
 
 /* ---- offsets ---- */
 
+static enum weir_err confirm(struct weir_kafka_input *in, const char *topic, struct weir_diag **dg)
+{
+	uint32_t partitions = 1;
+	for (uint32_t t = 0; t < in->topic_count; t++)
+		if (strcmp(in->topics[t].name, topic) == 0)
+			partitions = in->topics[t].part_count;
+	return weir_kafka_client_confirm(in->kc, topic, partitions, dg);
+}
+
 /* Looks up an offset of every partition for which place has one (a time, or librdkafka's word for an end of the log),
  * INT64_MIN: none; the answers replace them. One request for each broker. */
 static enum weir_err look_up(struct weir_kafka_input *in, rd_kafka_t *rk, int64_t *place, struct weir_diag **dg)
 {
-	struct wait w = {weir_kafka_now_ms(), weir_kafka_now_ms()};
+	struct weir_kafka_wait unknown;
+	struct wait w;
+	begin_wait(in, &w);
+	weir_kafka_wait_begin(&unknown, UNKNOWN_MS);
 	for (;;) {
 		struct weir_diag *own = NULL;
 		rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)in->part_count);
@@ -306,14 +354,20 @@ static enum weir_err look_up(struct weir_kafka_input *in, rd_kafka_t *rk, int64_
 		rd_kafka_topic_partition_list_destroy(list);
 		if (err == WEIR_OK)
 			return WEIR_OK;
-		/* Unknown: the partitions were there a moment ago; librdkafka learns anew, after a broker's restart. */
-		bool unknown = code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
-			       code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
-			       code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
-		if (weir_kafka_err_is_retriable(code) ||
-		    (unknown && weir_kafka_now_ms() - w.since_ms < WEIR_KAFKA_WAIT_MS)) {
+		/* Unknown: the partitions were there a moment ago, and are as long as brokers say so. */
+		if (weir_kafka_err_is_unknown(code) && weir_kafka_wait_left(&unknown, LOOK_UP_TURN_MS) != 0) {
+			struct weir_diag *gone = NULL;
+			err = confirm(in, topic, &gone);
+			if (err != WEIR_E_CONF)
+				code = RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
+			if (err != WEIR_OK) {
+				weir_diag_destroy(own);
+				own = gone;
+			}
+		}
+		if (weir_kafka_err_is_retriable(code)) {
 			weir_kafka_client_poll(in->kc, 100);
-			err = wait_more(in, &w, &own);
+			err = wait_more(in, &w, LOOK_UP_TURN_MS, &own);
 		}
 		if (err != WEIR_OK)
 			return report(err, own, dg);

@@ -11,7 +11,7 @@ const struct weir_kafka_setting weir_kafka_changelog_settings[] = {{"cleanup.pol
 								   {"min.cleanable.dirty.ratio", "0.1"},
 								   {NULL, NULL}};
 
-enum { ADMIN_MS = 15000, LEADER_MS = 30000, LEADER_POLL_MS = 50 };
+enum { ADMIN_MS = 15000, CREATE_MS = 25000, LEADER_MS = 30000, LEADER_TURN_MS = 500, LEADER_POLL_MS = 50 };
 
 /* ---- partitions ---- */
 
@@ -37,12 +37,14 @@ static enum weir_err look(struct weir_kafka_client *kc, const char *name, uint32
 enum weir_err weir_kafka_topic_wait(struct weir_kafka_client *kc, const char *name, uint32_t *partitions,
 				    struct weir_diag **dg)
 {
-	for (int64_t end = weir_kafka_now_ms() + LEADER_MS;;) {
+	struct weir_kafka_wait w;
+	weir_kafka_wait_begin(&w, LEADER_MS);
+	for (;;) {
 		bool led;
 		enum weir_err err = look(kc, name, partitions, &led, dg);
 		if (err != WEIR_OK || led)
 			return err;
-		if (weir_kafka_now_ms() >= end)
+		if (weir_kafka_wait_left(&w, LEADER_TURN_MS) == 0)
 			return weir_kafka_fail(dg, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE, NULL,
 					       "waiting for the leaders of topic %s", name);
 		weir_kafka_client_poll(kc, LEADER_POLL_MS);
@@ -69,17 +71,11 @@ static enum weir_err create_result(rd_kafka_event_t *ev, const char *name, bool 
 			       name);
 }
 
-enum weir_err weir_kafka_topic_create(struct weir_kafka_client *kc, const char *name, uint32_t partitions,
-				      const struct weir_kafka_setting *config, bool *created, uint32_t *partitions_out,
-				      struct weir_diag **dg)
+static enum weir_err create_once(struct weir_kafka_client *kc, rd_kafka_NewTopic_t *nt, const char *name, bool *created,
+				 struct weir_diag **dg)
 {
 	char why[512];
 	rd_kafka_t *rk = weir_kafka_client_handle(kc);
-	rd_kafka_NewTopic_t *nt = rd_kafka_NewTopic_new(name, (int)partitions, -1, why, sizeof why);
-	if (nt == NULL)
-		return weir_diag_set(dg, WEIR_E_CONF, "making topic %s: %s", name, why);
-	for (; config != NULL && config->name != NULL; config++)
-		(void)rd_kafka_NewTopic_set_config(nt, config->name, config->value);
 	rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(rk, RD_KAFKA_ADMIN_OP_CREATETOPICS);
 	(void)rd_kafka_AdminOptions_set_request_timeout(options, ADMIN_MS, why, sizeof why);
 	(void)rd_kafka_AdminOptions_set_operation_timeout(options, ADMIN_MS, why, sizeof why);
@@ -90,6 +86,37 @@ enum weir_err weir_kafka_topic_create(struct weir_kafka_client *kc, const char *
 	rd_kafka_event_destroy(ev);
 	rd_kafka_queue_destroy(q);
 	rd_kafka_AdminOptions_destroy(options);
+	return err;
+}
+
+enum weir_err weir_kafka_topic_create(struct weir_kafka_client *kc, const char *name, uint32_t partitions,
+				      const struct weir_kafka_setting *config, bool *created, uint32_t *partitions_out,
+				      struct weir_diag **dg)
+{
+	char why[512];
+	rd_kafka_NewTopic_t *nt = rd_kafka_NewTopic_new(name, (int)partitions, -1, why, sizeof why);
+	if (nt == NULL)
+		return weir_diag_set(dg, WEIR_E_CONF, "making topic %s: %s", name, why);
+	for (; config != NULL && config->name != NULL; config++)
+		(void)rd_kafka_NewTopic_set_config(nt, config->name, config->value);
+	/* Asked again where no answer came: a request that got through, or this process stood still meanwhile. That it
+	 * is there by then is fine. */
+	struct weir_kafka_wait w;
+	weir_kafka_wait_begin(&w, CREATE_MS);
+	enum weir_err err;
+	for (;;) {
+		struct weir_diag *own = NULL;
+		err = create_once(kc, nt, name, created, &own);
+		if (err != WEIR_E_UNAVAILABLE || weir_kafka_wait_left(&w, ADMIN_MS) == 0) {
+			if (dg != NULL && *dg == NULL)
+				*dg = own;
+			else
+				weir_diag_destroy(own);
+			break;
+		}
+		weir_diag_destroy(own);
+		weir_kafka_client_poll(kc, 100);
+	}
 	rd_kafka_NewTopic_destroy(nt);
 	/* The brokers tell each other of it in their own time. */
 	return err == WEIR_OK ? weir_kafka_topic_wait(kc, name, partitions_out, dg) : err;

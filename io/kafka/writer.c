@@ -55,7 +55,8 @@ enum weir_err weir_kafka_writer_open(struct weir_kafka_writer **out, const struc
 	struct weir_kafka_writer *w = weir_xcalloc(1, sizeof *w);
 	w->kc = kc;
 	w->topic = weir_xstrdup(spec->topic);
-	err = weir_kafka_client_partitions(kc, spec->topic, &w->partitions, dg);
+	err = spec->partitions == 0 ? weir_kafka_client_await_topic(kc, spec->topic, &w->partitions, dg)
+				    : weir_kafka_client_partitions(kc, spec->topic, &w->partitions, dg);
 	if (err == WEIR_OK && w->partitions == 0 && spec->partitions == 0)
 		err = weir_diag_set(dg, WEIR_E_CONF, "no topic %s on %s", spec->topic, weir_kafka_client_brokers(kc));
 	if (err == WEIR_OK && w->partitions == 0)

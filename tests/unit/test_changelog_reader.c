@@ -95,6 +95,20 @@ static void write_each(const char *topic)
 }
 
 /* What is written after restore stays on the broker: no partition that was to be read next is still fetched. */
+/* A broker that has just started may call unknown what it has: it is asked whether that is so. */
+static void test_called_unknown(void **state)
+{
+	enum { LIST_OFFSETS = 2 };
+	struct rig rg;
+	(void)state;
+	rig_init(&rg);
+	mock_fill("denied", PARTS, RECORDS);
+	rd_kafka_mock_push_request_errors(mock_cluster(), LIST_OFFSETS, 2, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
+					  RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	assert_int_equal(read_all(&rg, "denied"), PARTS * RECORDS);
+	rig_fini(&rg);
+}
+
 static void test_rests(void **state)
 {
 	struct rig rg;
@@ -155,7 +169,7 @@ static void test_says_that_it_is_alive(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_reads), cmocka_unit_test(test_rests),
-					   cmocka_unit_test(test_says_that_it_is_alive)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_reads), cmocka_unit_test(test_called_unknown),
+					   cmocka_unit_test(test_rests), cmocka_unit_test(test_says_that_it_is_alive)};
 	return cmocka_run_group_tests(tests, mock_setup, mock_teardown);
 }

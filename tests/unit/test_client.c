@@ -322,6 +322,47 @@ static void test_places(void **state)
 	}
 }
 
+/* Time in which this process stood still is not waited, however much it was. */
+static void test_wait(void **state)
+{
+	(void)state;
+	struct weir_kafka_wait w;
+	weir_kafka_wait_begin(&w, 100);
+	usleep(150000); /* of what takes 20 ms at most */
+	int64_t left = weir_kafka_wait_left(&w, 20);
+	assert_int_equal(left, 80);
+	for (int i = 0; i < 3; i++) {
+		usleep(30000);
+		left = weir_kafka_wait_left(&w, 20);
+	}
+	assert_int_equal(left, 20);
+	usleep(30000);
+	assert_int_equal(weir_kafka_wait_left(&w, 20), 0);
+	assert_int_equal(weir_kafka_wait_left(&w, 20), 0);
+}
+
+/* What is called unknown and is there is not lost; what is not there, or has become less, is said to be so. */
+static void test_confirm(void **state)
+{
+	(void)state;
+	struct weir_conf *cf = conf_of(rd_kafka_mock_cluster_bootstraps(mock));
+	struct weir_kafka_client *kc = NULL;
+	struct weir_diag *dg = NULL;
+	rd_kafka_mock_topic_create(mock, "kept", 3, 1);
+	assert_int_equal(weir_kafka_client_create(&kc, cf, WEIR_KAFKA_ADMIN, NULL, &quiet, &dg), WEIR_OK);
+	assert_int_equal(weir_kafka_client_confirm(kc, "kept", 3, &dg), WEIR_OK);
+	assert_int_equal(weir_kafka_client_confirm(kc, "kept", 4, &dg), WEIR_E_CONF);
+	assert_non_null(strstr(weir_diag_text(dg), "topic kept had 4 partitions when reading began and has 3 now"));
+	weir_diag_destroy(dg);
+	dg = NULL;
+	rd_kafka_mock_topic_set_error(mock, "lost", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	assert_int_equal(weir_kafka_client_confirm(kc, "lost", 1, &dg), WEIR_E_CONF);
+	assert_string_equal(weir_diag_text(dg), "topic lost is not there any more");
+	weir_diag_destroy(dg);
+	weir_kafka_client_destroy(kc);
+	weir_conf_destroy(cf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -334,6 +375,8 @@ int main(void)
 		cmocka_unit_test(test_produce_permanent),
 		cmocka_unit_test(test_fetch_errors),
 		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_wait),
+		cmocka_unit_test(test_confirm),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

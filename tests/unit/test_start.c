@@ -6,7 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "io/kafka/client.h"
 #include "tests/support/kafka_mock.h"
@@ -157,6 +159,32 @@ static void test_topic_that_the_job_writes(void **state)
 	weir_diag_destroy(dg);
 }
 
+static void *make_known(void *name)
+{
+	usleep(400000);
+	rd_kafka_mock_topic_set_error(mock_cluster(), name, RD_KAFKA_RESP_ERR_NO_ERROR);
+	return NULL;
+}
+
+/* A broker that has not heard of a new topic yet: it is asked again. */
+static void test_topic_that_is_new(void **state)
+{
+	(void)state;
+	static char name[] = "new";
+	static const char *const fresh[] = {name};
+	struct weir_kafka_scan sc = {.table = "orders", .topics = fresh, .topic_count = 1};
+	struct weir_kafka_input *in = NULL;
+	struct weir_diag *dg = NULL;
+	pthread_t other;
+	rd_kafka_mock_topic_create(mock_cluster(), name, 2, 1);
+	rd_kafka_mock_topic_set_error(mock_cluster(), name, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	assert_int_equal(pthread_create(&other, NULL, make_known, name), 0);
+	enum weir_err err = open_with(&in, &sc, 1, NULL, 60000, NULL, NULL, &dg);
+	pthread_join(other, NULL);
+	assert_int_equal(err, WEIR_OK);
+	weir_kafka_input_close(in);
+}
+
 /* One topic that no other is read with. */
 static void test_strategy(void)
 {
@@ -242,6 +270,7 @@ int main(void)
 		cmocka_unit_test(test_bad_offsets),
 		cmocka_unit_test(test_offset_that_is_not_there),
 		cmocka_unit_test(test_topic_that_the_job_writes),
+		cmocka_unit_test(test_topic_that_is_new),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_no_broker),
 	};
