@@ -113,7 +113,8 @@ static uint32_t put_plain(struct weir_join *jn, uint32_t count)
 {
 	struct weir_rows *to = jn->out;
 	const struct weir_join_pair *pr = jn->pairs;
-	uint32_t n = 0, side = pr[0].side;
+	const uint32_t side = pr[0].side;
+	size_t n = 0;
 	if (count == 0 || !weir_buffered_is_stub(pr[0].own) || !weir_buffered_is_stub(pr[0].other))
 		return 0;
 	if (jn->plain_first + jn->plain_count != to->count) {
@@ -124,7 +125,7 @@ static uint32_t put_plain(struct weir_join *jn, uint32_t count)
 	const uint8_t *sheet = (const uint8_t *)weir_stub_sheet(weir_buffered_stub(pr[0].own));
 	const uint8_t **own = jn->plain[side] + jn->plain_count, **other = jn->plain[1 - side] + jn->plain_count;
 	int64_t *time = to->time + to->count;
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 	for (; n < count; n++) {
 		const struct weir_stub *mine = weir_buffered_stub(pr[n].own), *met = weir_buffered_stub(pr[n].other);
 		WEIR_DASSERT((const uint8_t *)weir_stub_sheet(mine) == sheet && pr[n].side == side);
@@ -139,9 +140,9 @@ static uint32_t put_plain(struct weir_join *jn, uint32_t count)
 	for (uint32_t i = 0; i < n && jn->reads_keys; i++)
 		weir_join_put_key(jn, weir_stub_key(weir_buffered_stub(pr[i].own)), pr[i].own->e.key_bytes,
 				  to->count + i);
-	jn->plain_count += n;
-	to->count += n;
-	return n;
+	jn->plain_count += (uint32_t)n;
+	to->count += (uint32_t)n;
+	return (uint32_t)n;
 }
 
 /* key_at: weir_def_key_at. */

@@ -223,17 +223,19 @@ WEIR_INLINE bool plain_texts(const struct plain *pl, struct weir_str *to)
 	to += pl->first;
 #pragma GCC unroll 4
 	for (uint32_t i = 0; i < count; i++) {
-		const uint8_t *p = at[i] + skip;
-		uint32_t n = *p++;
+		const uint8_t *p = at[i] + skip + 1;
+		uint64_t n = at[i][skip];
 		if (WEIR_UNLIKELY(n == WEIR_ROW_LENGTH_LONG)) {
 			if (pl->end && (size_t)(pl->end[i] - p) < 4)
 				return false;
 			n = weir_load_le32(p);
 			p += 4;
 		}
-		if (pl->end && WEIR_UNLIKELY((size_t)(pl->end[i] - p) < (size_t)n + least))
+		if (pl->end && WEIR_UNLIKELY((size_t)(pl->end[i] - p) < n + least))
 			return false;
-		to[row ? row[i] : i] = (struct weir_str){p, n, 0};
+		struct weir_str *s = &to[row ? row[i] : i];
+		s->data = p;
+		weir_store_le64(&s->bytes, n); /* and pad */
 		at[i] = p + n;
 	}
 	return true;
