@@ -718,53 +718,6 @@ bool weir_beside_run(struct weir_join *jn, struct weir_bundle *b, struct weir_sl
 
 /* ---- writing ---- */
 
-/* weir_row_unpack_many where rows are whole and hold neither NULLs nor long strings, or are not there; strings are left
- * where they are. False: some row is not so, and weir_row_unpack_many must write them all. Cost: about 10 instructions
- * a value. */
-static bool unpack_plain(const struct weir_packed *from, const uint16_t *to, uint32_t all, struct weir_col *cols,
-			 uint32_t count)
-{
-	const uint8_t *at[WEIR_BATCH_ROWS], *end[WEIR_BATCH_ROWS];
-	uint16_t rows[WEIR_BATCH_ROWS];
-	uint32_t map_bytes = (count + 7) / 8, nulls = 0, row_count = 0;
-	if (map_bytes != 1)
-		return false;
-	for (uint32_t i = 0; i < all; i++) {
-		if (from[i].data == NULL) {
-			weir_row_set_null(cols, count, to[i]);
-			continue;
-		}
-		nulls |= from[i].bytes >= map_bytes ? *from[i].data : 1;
-		at[row_count] = from[i].data + map_bytes;
-		end[row_count] = from[i].data + from[i].bytes;
-		rows[row_count++] = to[i];
-	}
-	if (nulls != 0)
-		return false;
-	for (uint32_t k = 0; k < count; k++) {
-		struct weir_col *c = &cols[k];
-		if (c->phys != WEIR_PHYS_STR) {
-			uint32_t bytes = (uint32_t)weir_phys_bytes(c->phys);
-			for (uint32_t i = 0; i < row_count; i++) {
-				if (WEIR_UNLIKELY((size_t)(end[i] - at[i]) < bytes))
-					return false;
-				memcpy((uint8_t *)c->data + (size_t)rows[i] * bytes, at[i], bytes);
-				at[i] += bytes;
-			}
-			continue;
-		}
-		for (uint32_t i = 0; i < row_count; i++) {
-			const uint8_t *p = at[i];
-			uint32_t n = WEIR_LIKELY(p < end[i]) ? *p++ : WEIR_ROW_LENGTH_LONG;
-			if (WEIR_UNLIKELY(n == WEIR_ROW_LENGTH_LONG || (size_t)(end[i] - p) < n))
-				return false;
-			c->str[rows[i]] = (struct weir_str){p, n, 0};
-			at[i] = p + n;
-		}
-	}
-	return true;
-}
-
 /* Strings of rows [0, count) into memory of the rows. */
 static void own_texts(struct weir_rows *r, struct weir_col *c, uint32_t count)
 {
@@ -825,9 +778,8 @@ void weir_beside_write(struct weir_join *jn, struct weir_rows *r)
 		for (uint64_t bits = be->with_nulls[w]; bits != 0; bits &= bits - 1)
 			write_nulls(be, stream, stream_count, w * 64 + (uint32_t)__builtin_ctzll(bits));
 	uint32_t table_count = jn->def->sides[be->table].col_count;
-	if (jn->has_stage_branch || !unpack_plain(jn->packed[be->table], be->rows, r->count, table, table_count))
-		weir_row_unpack_many(jn->packed[be->table], be->rows, r->count, table, table_count,
-				     jn->has_stage_branch ? &r->scratch : NULL);
+	weir_row_unpack_many(jn->packed[be->table], be->rows, r->count, table, table_count,
+			     jn->has_stage_branch ? &r->scratch : NULL);
 	for (uint32_t n = 0; n < r->count && be->pins; n++) {
 		struct weir_entry *e = r->entry[n];
 		if (e)
