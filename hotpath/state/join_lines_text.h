@@ -15,9 +15,10 @@
 
 _Static_assert(SHORT_KEY <= WEIR_SHEET_SLACK, "keys of sheets may be read so far");
 
-/* Rows have their lines asked for block by block, so many rows ahead. Of a step's rows those that they may meet are
- * asked for, then their keys, and then they are looked at. */
-enum { BLOCK = 32, AHEAD = BLOCK, STEP = 2 * BLOCK, CANDIDATES_MOST = 4 /* of a row */ };
+/* Lines are asked for AHEAD rows before they are needed. What stands behind full ones is asked for, and looked at when
+ * LATE_MOST rows need it, or at the end of a step. Of a step's rows those that they may meet are asked for, then their
+ * keys, and then they are looked at. */
+enum { AHEAD = 32, STEP = 64, LATE_MOST = 16, CANDIDATES_MOST = 4 /* of a row */ };
 enum { STUBS_MOST = WEIR_PAGE_BYTES_MAX / sizeof(struct weir_stub) };
 
 static inline uint32_t least(uint32_t a, uint32_t b)
@@ -41,50 +42,74 @@ LINES_INLINE uint64_t *line_at(const struct view *vw, uint32_t hash)
 	return (uint64_t *)((uintptr_t)vw->segment[(uint64_t)hash >> vw->shift] + (hash & vw->mask));
 }
 
-/* The lines of a sheet's rows. */
+/* The lines of a sheet's rows that have been asked for, and as many behind the last one. */
 struct lines {
 	struct view vw;
-	uint32_t asked; /* up to this row */
-	uint64_t *line[STUBS_MOST];
+	uint64_t *line[STUBS_MOST + AHEAD];
 };
-LINES_INLINE void ask_lines(struct lines *ls, const struct weir_sheet *sh, uint32_t to)
+LINES_INLINE uint64_t *ask_line(const struct view *vw, const struct weir_stub *st)
 {
-	const struct view vw = ls->vw;
-	const struct weir_stub *st = sh->stub + ls->asked, *end = sh->stub + to;
-	for (uint64_t **at = ls->line + ls->asked; st < end; st++) {
-		uint64_t *line = line_at(&vw, st->older);
-		*at++ = line;
-		__builtin_prefetch(line, 1, 3);
-	}
-	ls->asked = to;
+	uint64_t *line = line_at(vw, st->older);
+	__builtin_prefetch(line, 1, 3);
+	return line;
+}
+/* The first ones of rows [from, to); the others follow one by one. */
+LINES_INLINE void ask_first(struct lines *ls, const struct weir_sheet *sh, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to && i < from + AHEAD; i++)
+		ls->line[i] = ask_line(&ls->vw, &sh->stub[i]);
 }
 
 /* ---- entering ---- */
 
+struct late {
+	struct weir_stub *stub;
+	uint64_t *line;
+	uint64_t place;
+};
 struct entering {
 	struct weir_slot *sl;
 	struct weir_join_index *ix;
 	struct weir_gen *gen;
 	struct vectors k;
+	uint32_t put, late_count;
+	struct late late[LATE_MOST]; /* whose lines are full */
 	struct lines lines;
 };
 
-/* One whose line is full, or holds its hash. Returns how many places it took. */
-LINES_FN WEIR_NOINLINE uint32_t enter_closer(const struct entering *en, struct weir_stub *st, uint32_t hash,
-					     uint64_t *line, uint64_t place)
+/* One whose line holds its hash, or is full. */
+LINES_FN WEIR_NOINLINE void enter_closer(struct entering *en, struct weir_stub *st, uint64_t *line, uint64_t place)
 {
+	const uint32_t hash = (uint32_t)(place >> 32);
 	for (uint32_t step = 1;; step++) {
 		uint64_t empty;
 		if (line_own(&en->k, line, hash, &empty) != 0) {
 			weir_join_list_add(en->sl, en->gen, weir_stub_buffered(st), true);
-			return 0;
+			return;
 		}
 		if (empty != 0) {
 			*(line + WEIR_JOIN_LINE - empty) = place;
-			return 1;
+			en->put++;
+			return;
 		}
 		line = weir_join_index_next(en->ix, hash, step);
 	}
+}
+
+/* Those of one key have one line: they keep their order. */
+LINES_FN WEIR_NOINLINE void enter_late(struct entering *en)
+{
+	for (uint32_t i = 0; i < en->late_count; i++)
+		enter_closer(en, en->late[i].stub, en->late[i].line, en->late[i].place);
+	en->late_count = 0;
+}
+
+LINES_FN WEIR_NOINLINE void enter_full(struct entering *en, struct weir_stub *st, uint64_t *line, uint64_t place)
+{
+	en->late[en->late_count++] = (struct late){st, line, place};
+	__builtin_prefetch(weir_join_index_next(en->ix, (uint32_t)(place >> 32), 1), 1, 3);
+	if (en->late_count == LATE_MOST)
+		enter_late(en);
 }
 
 /* Cost: about 40 instructions a record. */
@@ -94,35 +119,40 @@ LINES_FN void enter(struct weir_slot *sl, struct weir_sheet *sh, uint32_t from, 
 	const uint32_t code = g->code, ref = weir_entry_ref((const struct weir_entry *)(const void *)sh->stub);
 	struct entering en; /* clearing it would cost more than a row */
 	uint64_t low = weir_join_place_value(0, code, ref + from * (uint32_t)(sizeof *sh->stub / 8));
-	uint32_t put = 0;
+	struct weir_stub *st = &sh->stub[from], *const end = &sh->stub[to];
+	uint64_t **at = &en.lines.line[from];
 	en.sl = sl;
 	en.ix = sl->joined;
 	en.gen = g;
+	en.put = en.late_count = 0;
 	en.lines.vw = view_of(en.ix);
-	en.lines.asked = from;
 	vectors_init(&en.k, code);
-	for (uint32_t i = from; i < to;) {
-		const uint32_t end = least(i + BLOCK, to);
-		struct weir_stub *st = &sh->stub[i], *until = &sh->stub[end];
-		uint64_t *const *at = &en.lines.line[i];
-		ask_lines(&en.lines, sh, least(end + AHEAD, to));
-		put += end - i;
-		i = end;
-		do {
-			const uint32_t hash = st->older;
-			const uint64_t place = (uint64_t)(hash & ~(uint32_t)WEIR_JOIN_LOW_BITS) << 32 | low;
-			uint64_t *line = *at++;
-			uint64_t empty;
-			st->older = 0;
-			if (WEIR_UNLIKELY(line_own(&en.k, line, hash, &empty) != 0 || empty == 0))
-				put -= 1 - enter_closer(&en, st, hash, line, place);
-			else
-				*(line + WEIR_JOIN_LINE - empty) = place;
-			low += sizeof *st / 8;
-		} while (++st != until);
+	ask_first(&en.lines, sh, from, to);
+	const struct vectors k = en.k;
+	const struct view vw = en.lines.vw;
+	uint32_t usual = 0;
+	for (; st != end; st++, low += sizeof *st / 8) {
+		const uint32_t hash = st->older;
+		const uint64_t place = (uint64_t)(hash & ~(uint32_t)WEIR_JOIN_LOW_BITS) << 32 | low;
+		const struct weir_stub *ahead = st + AHEAD < end ? st + AHEAD : st;
+		uint64_t *line = *at, empty;
+		at[AHEAD] = ask_line(&vw, ahead);
+		at++;
+		st->older = 0;
+		if (WEIR_UNLIKELY(line_own(&k, line, hash, &empty) != 0)) {
+			enter_closer(&en, st, line, place);
+			continue;
+		}
+		if (WEIR_UNLIKELY(empty == 0)) {
+			enter_full(&en, st, line, place);
+			continue;
+		}
+		*(line + WEIR_JOIN_LINE - empty) = place;
+		usual++;
 	}
-	en.ix->used += put;
-	en.ix->held[code] += put;
+	enter_late(&en);
+	en.ix->used += en.put + usual;
+	en.ix->held[code] += en.put + usual;
 }
 
 /* ---- looking ---- */
@@ -132,6 +162,12 @@ struct candidate {
 	const uint8_t *key; /* the other's, if it is a stub, from when it has been asked for */
 	struct weir_buffered *other;
 	int64_t start; /* of the other's generation */
+};
+
+/* A row whose line is full. */
+struct look_late {
+	struct weir_stub *own;
+	struct candidate *end; /* of those that it met there, one at the most */
 };
 
 struct looking {
@@ -145,6 +181,8 @@ struct looking {
 	int64_t start; /* of the sheet's generation */
 	int64_t oldest, back;
 	uint64_t span; /* matches are not older than a row's time - back, nor younger by more than that */
+	uint32_t late_count;
+	struct look_late late[STEP];
 	struct candidate candidate[STEP * CANDIDATES_MOST];
 	struct lines lines;
 };
@@ -161,13 +199,14 @@ LINES_INLINE struct candidate *meet(const struct weir_page *page, const struct w
 	return c + 1;
 }
 
-/* Whom a row meets that may not be just one, or none, in a line that is not full. Returns behind the last, or NULL:
- * that asks for a closer look. */
+/* Whom a row meets in its line, if line is not NULL, and in those behind it. Returns behind the last, or NULL: that
+ * asks for a closer look. */
 LINES_FN WEIR_NOINLINE struct candidate *look_closer(const struct looking *lo, struct candidate *c,
-						     struct weir_stub *own, const uint64_t *line)
+						     const struct candidate *most, struct weir_stub *own,
+						     const uint64_t *line)
 {
-	const struct candidate *most = c + CANDIDATES_MOST;
 	for (uint32_t step = 1;; step++) {
+		line = line != NULL ? line : weir_join_index_next(lo->ix, own->older, step++);
 		for (uint32_t others = line_others(&lo->k, line, &own->older); others != 0; others &= others - 1) {
 			const uint64_t v = line[place_of(others)];
 			if (v == 0 || !weir_join_place_lives(lo->ix, v))
@@ -182,36 +221,83 @@ LINES_FN WEIR_NOINLINE struct candidate *look_closer(const struct looking *lo, s
 	}
 }
 
-/* Finds whom rows [i, end) meet, in lines that have been asked for. Returns behind the last of them; *row: up to one
- * that asks for a closer look. */
-LINES_INLINE struct candidate *look_block(struct looking *lo, struct candidate *c, uint32_t i, uint32_t end,
-					  uint32_t *row)
+/* Looks behind the full lines of rows, the last one first. Returns behind the last candidate, which is none of a row
+ * that asks for a closer look, or of those behind that, *until. */
+LINES_FN WEIR_NOINLINE struct candidate *look_late(struct looking *lo, struct candidate *c, struct weir_stub **until)
+{
+	while (lo->late_count != 0) {
+		const struct look_late *lt = &lo->late[--lo->late_count];
+		struct candidate more[CANDIDATES_MOST], *end = lt->end;
+		const bool one = end != lo->candidate && end[-1].own == lt->own;
+		const struct candidate *found = look_closer(lo, more, more + CANDIDATES_MOST - one, lt->own, NULL);
+		if (found == NULL) {
+			c = end - one;
+			*until = lt->own;
+		} else if (found != more) {
+			memmove(end + (found - more), end, (size_t)(c - end) * sizeof *c);
+			memcpy(end, more, (size_t)(found - more) * sizeof *c);
+			c += found - more;
+		}
+	}
+	return c;
+}
+
+LINES_FN WEIR_NOINLINE struct candidate *look_full(struct looking *lo, struct candidate *c, struct weir_stub *own,
+						   uint32_t others, const uint64_t *line, struct weir_stub **until)
+{
+	if (others != 0) {
+		const uint64_t v = line[place_of(others)];
+		if ((others & (others - 1)) != 0 || (lo->odd >> (v >> 32 & 63) & 1) != 0) {
+			struct candidate *end = look_closer(lo, c, c + CANDIDATES_MOST, own, line);
+			if (end != NULL)
+				return end;
+			*until = own;
+			return c;
+		}
+		c = meet(lo->sl->pages.page, lo->ix, c, own, v);
+	}
+	lo->late[lo->late_count++] = (struct look_late){own, c};
+	__builtin_prefetch(weir_join_index_next(lo->ix, own->older, 1), 0, 3);
+	return c;
+}
+
+/* Finds whom rows meet, from one on whose line has been asked for, up to *until; of a row that asks for a closer look,
+ * and those behind it, nothing is said, and *until is that row. end: behind the last row that is asked for. Returns
+ * behind the last of those met. */
+LINES_INLINE struct candidate *look_step(struct looking *lo, struct weir_stub *own, struct weir_stub **until,
+					 const struct weir_stub *end)
 {
 	const struct vectors k = lo->k;
+	const struct view vw = lo->lines.vw;
 	const uint64_t odd = lo->odd;
 	const struct weir_page *page = lo->sl->pages.page;
 	const struct weir_join_index *ix = lo->ix;
-	struct weir_stub *own = &lo->sh->stub[i], *until = &lo->sh->stub[end];
-	uint64_t *const *at = &lo->lines.line[i];
-	do {
-		const uint64_t *line = *at++;
+	uint64_t **at = &lo->lines.line[own - lo->sh->stub];
+	struct candidate *c = lo->candidate;
+	for (; own < *until; own++) {
+		const uint64_t *line = *at;
+		const struct weir_stub *ahead = own + AHEAD < end ? own + AHEAD : own;
 		uint32_t others = line_others(&k, line, &own->older);
-		if (WEIR_LIKELY(line[WEIR_JOIN_LINE - 1] == 0)) {
-			if (others == 0)
-				continue;
-			uint64_t v = line[place_of(others)];
-			if (WEIR_LIKELY((others & (others - 1)) == 0 && (odd >> (v >> 32 & 63) & 1) == 0)) {
-				c = meet(page, ix, c, own, v);
-				continue;
-			}
+		at[AHEAD] = ask_line(&vw, ahead);
+		at++;
+		if (WEIR_UNLIKELY(line[WEIR_JOIN_LINE - 1] != 0)) {
+			c = look_full(lo, c, own, others, line, until);
+			continue;
 		}
-		struct candidate *end_of = look_closer(lo, c, own, line);
-		if (end_of == NULL)
-			break;
-		c = end_of;
-	} while (++own != until);
-	*row = (uint32_t)(own - lo->sh->stub);
-	return c;
+		if (others == 0)
+			continue;
+		uint64_t v = line[place_of(others)];
+		if (WEIR_LIKELY((others & (others - 1)) == 0 && (odd >> (v >> 32 & 63) & 1) == 0)) {
+			c = meet(page, ix, c, own, v);
+			continue;
+		}
+		struct candidate *met = look_closer(lo, c, c + CANDIDATES_MOST, own, line);
+		if (met == NULL)
+			*until = own;
+		else
+			c = met;
+	}
+	return lo->late_count != 0 ? look_late(lo, c, until) : c;
 }
 
 LINES_INLINE void ask_keys(struct looking *lo, const struct candidate *end)
@@ -277,7 +363,7 @@ LINES_INLINE const struct weir_stub *pair(const struct looking *lo, const struct
 	return closer;
 }
 
-/* Cost: about 40 instructions a row, 55 more where it has a match. */
+/* Cost: about 40 instructions a row, 75 more where it has a match. */
 LINES_FN bool look(const struct weir_slot *sl, struct weir_sheet *sh, uint32_t *from, uint32_t to,
 		   struct weir_join_meeting *mt)
 {
@@ -296,20 +382,18 @@ LINES_FN bool look(const struct weir_slot *sl, struct weir_sheet *sh, uint32_t *
 	lo.oldest = mt->task_max - weir_join_keep_ms(sl->def);
 	lo.back = weir_join_back_ms(sl->def, mt->side);
 	lo.span = (uint64_t)(lo.back + weir_join_ahead_ms(sl->def, mt->side));
+	lo.late_count = 0;
 	lo.lines.vw = view_of(ix);
-	lo.lines.asked = i;
 	vectors_init(&lo.k, code);
 	to = i + least(to - i, mt->room - mt->count);
 	if (WEIR_UNLIKELY((int64_t)lo.span < 0)) /* nothing matches */
 		i = to;
+	ask_first(&lo.lines, sh, i, to);
 	while (i < to && !closer) {
-		struct candidate *c = lo.candidate;
-		for (const uint32_t until = least(i + STEP, to); i < until && !closer;) {
-			uint32_t end = least(i + BLOCK, until);
-			ask_lines(&lo.lines, sh, least(end + AHEAD, to));
-			c = look_block(&lo, c, i, end, &i);
-			closer = i != end;
-		}
+		struct weir_stub *const wanted = &sh->stub[least(i + STEP, to)], *until = wanted;
+		struct candidate *c = look_step(&lo, &sh->stub[i], &until, &sh->stub[to]);
+		closer = until != wanted;
+		i = (uint32_t)(until - sh->stub);
 		ask_keys(&lo, c);
 		const struct weir_stub *row =
 			WEIR_UNLIKELY(lo.mixed) ? pair(&lo, c, true, mt) : pair(&lo, c, false, mt);
