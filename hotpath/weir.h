@@ -34,7 +34,8 @@ WEIR_API void weir_topology_destroy(struct weir_topology *tp);
 /* Reports the first error of any call so far, or what keeps the whole from being planned (no sink, ...). */
 WEIR_API WEIR_MUST_CHECK enum weir_err weir_topology_check(struct weir_topology *tp, struct weir_diag **out);
 /* The topology as text (Kafka Streams' form), DOT or JSON; of a broken one the error. Give back with weir_free. NULL
- * only when there is no memory. */
+ * only when there is no memory. States that nobody named (of a table that is read, of a second reader) are made by
+ * planning: weir_engine_explain shows them, too. */
 WEIR_API char *weir_topology_describe(const struct weir_topology *tp, enum weir_describe form);
 
 /* A stream of records: columns as in CREATE TABLE ("order_id STRING, amount DECIMAL(12,2), ts BIGINT"). */

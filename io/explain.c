@@ -371,7 +371,7 @@ static void topology_text(struct explain *ex)
 								  rp->topic};
 		}
 	}
-	weir_topology_put_text(ex->tp, cuts, count, &ex->out);
+	weir_topology_put_text(ex->tp, ex->pl, cuts, count, &ex->out);
 	if (count != 0 && ex->pl->repartition_count == 0)
 		weir_buf_puts(&ex->out,
 			      "Rows of the repartition topics above move in memory: the topics are written with "

@@ -176,6 +176,7 @@ static const char *sink_topic(const struct weir_node *n)
 /* The text that is being written. */
 struct text {
 	const struct weir_topology *tp;
+	const struct weir_plan *pl;
 	const struct weir_cut *cuts;
 	uint32_t cut_count;
 	struct weir_buf *out;
@@ -251,28 +252,57 @@ static void put_cut_sinks(const struct text *tx, const struct weir_node *n)
 	}
 }
 
+/* Names of the states that n has, separated by ", ". */
+static void put_stores(const struct text *tx, const struct weir_node *n)
+{
+	const char *before = "";
+	if (tx->pl == NULL && n->state_name != NULL)
+		weir_buf_puts(tx->out, n->state_name);
+	for (uint32_t s = 0; tx->pl != NULL && s < tx->pl->stage_count; s++) {
+		if (tx->pl->stages[s].node != n->id)
+			continue;
+		weir_buf_printf(tx->out, "%s%s", before, tx->pl->stages[s].name);
+		before = ", ";
+	}
+}
+
+/* A table's topic goes to a processor that is the table, with its state where it has one of its own: the others', which
+ * reads it, holds its rows otherwise. */
+static void put_source(const struct text *tx, const struct weir_node *n)
+{
+	struct weir_buf *out = tx->out;
+	bool pattern = n->table->options.topic_pattern != NULL;
+	weir_buf_printf(out, "    Source: %s%s (topics: %s", n->name, n->is_table ? "-source" : "", pattern ? "" : "[");
+	put_topics(weir_table_topic(n->table), out);
+	weir_buf_printf(out, "%s)\n      --> ", pattern ? "" : "]");
+	if (n->is_table) {
+		weir_buf_printf(out, "%s\n    Processor: %s (stores: [", n->name, n->name);
+		put_stores(tx, n);
+		weir_buf_puts(out, "])\n      --> ");
+	}
+	put_successors(tx, n);
+	if (n->is_table)
+		weir_buf_printf(out, "\n      <-- %s-source", n->name);
+	weir_buf_puts(out, "\n");
+}
+
 static void put_node(const struct text *tx, const struct weir_node *n)
 {
 	struct weir_buf *out = tx->out;
 	put_cut_sources(tx, n);
 	switch (n->kind) {
-	case WEIR_NODE_SOURCE: {
-		bool pattern = n->table->options.topic_pattern != NULL;
-		weir_buf_printf(out, "    Source: %s (topics: %s", n->name, pattern ? "" : "[");
-		put_topics(weir_table_topic(n->table), out);
-		weir_buf_printf(out, "%s)\n      --> ", pattern ? "" : "]");
-		put_successors(tx, n);
-		weir_buf_puts(out, "\n");
+	case WEIR_NODE_SOURCE:
+		put_source(tx, n);
 		break;
-	}
 	case WEIR_NODE_SINK:
 		weir_buf_printf(out, "    Sink: %s (topic: %s)\n      <-- ", n->name, sink_topic(n));
 		put_predecessors(tx, n);
 		weir_buf_puts(out, "\n");
 		break;
 	default:
-		weir_buf_printf(out, "    Processor: %s (stores: [%s])\n      --> ", n->name,
-				n->state_name != NULL ? n->state_name : "");
+		weir_buf_printf(out, "    Processor: %s (stores: [", n->name);
+		put_stores(tx, n);
+		weir_buf_puts(out, "])\n      --> ");
 		put_successors(tx, n);
 		weir_buf_puts(out, "\n      <-- ");
 		put_predecessors(tx, n);
@@ -291,10 +321,10 @@ static uint32_t root_of(uint32_t *parent, uint32_t i)
 	return i;
 }
 
-void weir_topology_put_text(const struct weir_topology *tp, const struct weir_cut *cuts, uint32_t cut_count,
-			    struct weir_buf *out)
+void weir_topology_put_text(const struct weir_topology *tp, const struct weir_plan *pl, const struct weir_cut *cuts,
+			    uint32_t cut_count, struct weir_buf *out)
 {
-	struct text tx = {tp, cuts, cut_count, out};
+	struct text tx = {tp, pl, cuts, cut_count, out};
 	uint32_t count = weir_topology_node_count(tp), part = 0;
 	uint32_t *parent = weir_xcalloc(count + 1, sizeof *parent);
 	for (uint32_t i = 0; i < count; i++) {
@@ -499,7 +529,7 @@ char *weir_topology_describe(const struct weir_topology *tp, enum weir_describe 
 		if (error != NULL)
 			weir_buf_printf(&b, "%s\n", weir_diag_report(error));
 		else
-			weir_topology_put_text(tp, NULL, 0, &b);
+			weir_topology_put_text(tp, NULL, NULL, 0, &b);
 		break;
 	}
 	weir_diag_destroy(none);

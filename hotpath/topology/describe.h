@@ -4,6 +4,7 @@
 
 #include "hotpath/core/mem.h"
 #include "hotpath/topology/builder.h"
+#include "hotpath/topology/plan.h"
 
 /* s as a JSON string with its quotes; invalid UTF-8 is passed on as it is. */
 void weir_json_put(struct weir_buf *out, const char *s);
@@ -27,9 +28,9 @@ struct weir_cut {
 	const char *topic;
 };
 /* Kafka Streams' text, cut into sub-topologies at cuts, and the nodes as the members of a JSON object ("nodes":[...]),
- * of a topology without an error. */
-void weir_topology_put_text(const struct weir_topology *tp, const struct weir_cut *cuts, uint32_t cut_count,
-			    struct weir_buf *out);
+ * of a topology without an error. pl tells which states nodes have; NULL: only those that were named. */
+void weir_topology_put_text(const struct weir_topology *tp, const struct weir_plan *pl, const struct weir_cut *cuts,
+			    uint32_t cut_count, struct weir_buf *out);
 void weir_topology_put_json(const struct weir_topology *tp, struct weir_buf *out);
 
 #endif

@@ -474,6 +474,7 @@ enum weir_err weir_planner_stage_add(struct weir_planner *p, const struct weir_n
 	sb->node = node;
 	sb->busy = true;
 	sb->stage.name = name;
+	sb->stage.node = node->id;
 	const struct weir_plan_stage_build *of = find_stage(p, index, name);
 	if (of && of->node != node && !(node->table && of->node->table == node->table))
 		return weir_planner_fail(p, "two states have the name %s: each needs its own", name);

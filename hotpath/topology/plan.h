@@ -78,6 +78,7 @@ enum weir_exchange { WEIR_EXCHANGE_DIRECT, WEIR_EXCHANGE_LOCAL };
 struct weir_plan_stage {
 	struct weir_state_def def;
 	const char *name; /* state name */
+	uint32_t node;    /* id of the topology's node whose state it is: several where each reader has its own */
 	enum weir_exchange exchange;
 	const char *exchange_why; /* for explain */
 	uint32_t level;           /* 1: fed by scans alone; else 1 + the highest feeding stage */

@@ -145,8 +145,11 @@ static void test_one_side_moves(void **state)
 		  "    Sink: home-left-repartition-sink (topic: app-home-left-repartition)\n"
 		  "      <-- people\n\n"
 		  "  Sub-topology: 1\n"
-		  "    Source: cities (topics: [c])\n"
+		  "    Source: cities-source (topics: [c])\n"
+		  "      --> cities\n"
+		  "    Processor: cities (stores: [])\n"
 		  "      --> home\n"
+		  "      <-- cities-source\n"
 		  "    Source: home-left-repartition-source (topics: [app-home-left-repartition])\n"
 		  "      --> home\n"
 		  "    Processor: home (stores: [home])\n"
@@ -267,6 +270,40 @@ static void test_tables_that_are_joined(void **state)
 	weir_topology_destroy(tp);
 }
 
+/* A table is a processor behind its topic's source, with the state that keeps its rows where it has one of its own; a
+ * node that is read twice has a state for each reader where readers need one. As Kafka Streams prints it: a source
+ * "t-source", the table "t", and every state in exactly one list of stores. */
+static void test_stores(void **state)
+{
+	(void)state;
+	struct weir_topology *tp = weir_topology_create();
+	static const char options[] = "connector=upsert-kafka topic=t value.format=json key.format=raw";
+	static const char out[] = "topic=%u format=json key.format=raw key.fields=a";
+	char to[2][100];
+	for (uint32_t i = 0; i < 2; i++)
+		(void)snprintf(to[i], sizeof to[i], out, i);
+	struct weir_table *t = weir_table(tp, "t", "a STRING, b INT", "a", options);
+	(void)weir_sink(weir_to_stream(t), "copy", to[0]);
+	(void)weir_sink(weir_to_stream(t), "again", to[1]);
+	struct weir_table *j = weir_table(tp, "j", "a STRING, c INT", "a", options);
+	struct weir_stream *st = keyed(tp, "s", "id");
+	(void)weir_sink(weir_join_table(st, j, "joined", "id", WEIR_JOIN_LEFT), "out", "topic=o format=json");
+	char *text = explained(tp, "auto");
+	has(text, "    Source: t-source (topics: [t])\n"
+		  "      --> t\n"
+		  "    Processor: t (stores: [t, t-2])\n"
+		  "      --> copy, again\n"
+		  "      <-- t-source\n");
+	has(text, "    Source: j-source (topics: [t])\n"
+		  "      --> j\n"
+		  "    Processor: j (stores: [])\n"
+		  "      --> joined\n"
+		  "      <-- j-source\n");
+	has(text, "    Source: s (topics: [s])\n      --> joined\n");
+	has(text, "    Processor: joined (stores: [joined])\n");
+	weir_free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +311,7 @@ int main(void)
 		cmocka_unit_test(test_json),       cmocka_unit_test(test_one_side_moves),
 		cmocka_unit_test(test_what_moves), cmocka_unit_test(test_source_without_dead_letter_topic),
 		cmocka_unit_test(test_broken),     cmocka_unit_test(test_tables_that_are_joined),
+		cmocka_unit_test(test_stores),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
