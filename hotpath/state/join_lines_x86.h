@@ -32,3 +32,12 @@ LINES_INLINE bool same_short_key(const uint8_t *a, const uint8_t *b, uint32_t n)
 				       _mm_loadu_si128((const __m128i *)(const void *)b));
 	return _mm_testz_si128(differ, *(const __m128i *)(const void *)key_bytes_of[n]) != 0;
 }
+
+/* Segments are pieces of memory that follow no others: what is to be parted is asked for, beyond their ends in vain. */
+LINES_INLINE void ask_parting(uint64_t *segment, uint64_t *second, uint32_t at, uint64_t bit)
+{
+	enum { PART_AHEAD = 16 * WEIR_JOIN_LINE };
+	__builtin_prefetch(segment + at + PART_AHEAD, 1, 3);
+	if (bit != 0)
+		__builtin_prefetch(second + at + PART_AHEAD, 1, 3);
+}
