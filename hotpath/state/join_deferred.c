@@ -441,6 +441,8 @@ void weir_join_deferred_restore(struct weir_slot *sl, struct weir_buffered *cons
 		}
 		for (uint32_t k = 0; k < rc.count; k++)
 			enter_one(sl, g, record_of(&rc, k), false);
+		if (g->code != 0)
+			note_high(ix, g->code, ix->start[g->code] + b->delta);
 	}
 	free(by_number);
 }

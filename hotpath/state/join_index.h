@@ -60,7 +60,8 @@ struct weir_join_index {
 	int64_t start[WEIR_JOIN_CODES]; /* by code: the first ms of its generation */
 	uint32_t deferring;             /* codes whose records are deferred, a bit each */
 	uint32_t blocks;                /* of deferred places */
-	int64_t deferred_high[2];       /* by side, of one that is deferred: none that had its turn is younger */
+	int64_t deferred_high[2];       /* by side, of one that is deferred: none that had its turn is younger, be it
+					 * deferred itself or entered */
 	const struct weir_sheet *open;  /* whose rows, only open_rows of them, have had their turn; else NULL */
 	uint32_t open_rows;
 	struct weir_join_deferred *deferred; /* by code / 2, as only one side's are; NULL: none ever was */

@@ -131,6 +131,16 @@ static void leave(struct weir_join_index *ix, struct block *bk, uint32_t from)
 	}
 }
 
+/* Rows of `side` that entered although it is deferred elsewhere: those of sheets, which do not look, are to know. */
+static inline void note_entered(struct weir_join_index *ix, const struct block *bk, uint32_t side)
+{
+	int64_t high = ix->deferred_high[side];
+	for (uint32_t i = 0; i < bk->entered; i++)
+		if (weir_join_turn_side(&bk->t[i]) == side)
+			high = weir_max_i64(high, bk->t[i].time);
+	ix->deferred_high[side] = high;
+}
+
 static inline bool same_key(const struct weir_state_def *def, const struct weir_buffered *a,
 			    const struct weir_buffered *b)
 {
@@ -306,6 +316,7 @@ bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt)
 	if (ix == NULL || ix->uncoded != 0)
 		return mt->next < mt->end;
 	const uint32_t deferred = deferred_side(sl, ix);
+	const uint32_t else_deferred = weir_join_defers(def, 0) ? 0 : weir_join_defers(def, 1) ? 1 : 2;
 	for (uint32_t i = 0; i < AHEAD && mt->asked == NULL; i++)
 		ask_line(ix, &mt->next[i]);
 	mt->asked = mt->next;
@@ -320,6 +331,8 @@ bool weir_join_meet(struct weir_slot *sl, struct weir_join_meeting *mt)
 		if (deferred == 2) {
 			enter(sl, ix, &bk, tm.oldest);
 			leave(ix, &bk, pair(sl, ix, &tm, &bk, mt));
+			if (else_deferred < 2)
+				note_entered(ix, &bk, else_deferred);
 		} else {
 			part(sl, &bk, &tm, deferred);
 			enter_parted(ix, &bk);

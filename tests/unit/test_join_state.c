@@ -468,11 +468,11 @@ static void test_rows_stored_before_their_turn_find_the_same(void **state)
 	}
 }
 
-/* Turns a row of side 0 with key k that comes out of order: how many it meets. */
-static size_t late_comer_meets(struct rig *rg, uint32_t k, int64_t time)
+/* Turns a row with key k: how many it meets. */
+static size_t turn_one(struct rig *rg, uint32_t side, uint32_t k, int64_t time)
 {
 	static struct weir_join_turn t[1 + WEIR_JOIN_AHEAD];
-	struct weir_join_place pc = {.sl = rg->sl, .side = 0};
+	struct weir_join_place pc = {.sl = rg->sl, .side = side};
 	struct weir_join_row r = row_of(k, time, 1000 + k);
 	struct weir_buf got = {0};
 	uint32_t refused = 0, spaces = 0;
@@ -481,7 +481,7 @@ static size_t late_comer_meets(struct rig *rg, uint32_t k, int64_t time)
 	memcpy(key, r.key, r.key_bytes);
 	memcpy(key + r.key_bytes, r.row, r.row_bytes);
 	weir_join_place_close(&pc);
-	t[0] = (struct weir_join_turn){place, time, weir_hash_index(r.hash), 0};
+	t[0] = (struct weir_join_turn){place, time, weir_hash_index(r.hash), side << 31};
 	meet(rg, t, 1, &time, 1000 + k, 8, &got, &refused);
 	for (size_t i = 0; i < got.bytes; i++)
 		spaces += got.data[i] == ' ';
@@ -504,11 +504,39 @@ static void test_entered_records_of_a_deferred_side_are_restored(void **state)
 		weir_join_buffer_put(rg.sl, 1, &r, false);
 	}
 	for (uint32_t k = 0; k < 10; k++)
-		assert_int_equal(late_comer_meets(&rg, k, 900), 2);
+		assert_int_equal(turn_one(&rg, 0, k, 900), 2);
 	barrier(&rg);
 	assert_int_equal(restore(&rg), WEIR_OK);
 	for (uint32_t k = 10; k < 20; k++)
-		assert_int_equal(late_comer_meets(&rg, k, 900), 2);
+		assert_int_equal(turn_one(&rg, 0, k, 900), 2);
+	rig_fini(&rg);
+}
+
+/* Rows of sheets that enter look only for what the index knows to be young enough, entered or not. */
+static void test_how_young_a_deferred_side_is_stays_known(void **state)
+{
+	(void)state;
+	static const struct weir_state_side sides[2];
+	const struct weir_state_def def = {
+		.kind = WEIR_STATE_JOIN, .within = true, .after_ms = 6000, .grace_ms = 5000, .sides = sides};
+	struct rig rg;
+	rig_init(&rg, &def, false, false, false);
+	assert_int_equal(turn_one(&rg, 1, 1, 1000), 0);
+	assert_int_equal(rg.sl->joined->deferred_high[1], 1000);
+	assert_true(rg.sl->joined->deferring != 0);
+	struct weir_join_row r = row_of(2, 1100, 0);
+	weir_join_buffer_put(rg.sl, 1, &r, false); /* it is in the index, and so are all of its generation */
+	assert_int_equal(rg.sl->joined->deferring, 0);
+	for (uint32_t k = 3; k < 40; k++) {
+		assert_int_equal(turn_one(&rg, 1, k, 1200 - k), 0);
+		assert_int_equal(rg.sl->joined->deferred_high[1], 1197);
+	}
+	assert_int_equal(turn_one(&rg, 1, 40, 1900), 0);
+	assert_int_equal(rg.sl->joined->deferred_high[1], 1900);
+	barrier(&rg);
+	assert_int_equal(restore(&rg), WEIR_OK);
+	assert_int_equal(rg.sl->joined->deferred_high[1], 1900);
+	assert_int_equal(turn_one(&rg, 0, 40, 1000), 1);
 	rig_fini(&rg);
 }
 
@@ -614,6 +642,7 @@ int main(void)
 		cmocka_unit_test(test_a_restored_buffer_goes_on),
 		cmocka_unit_test(test_rows_stored_before_their_turn_find_the_same),
 		cmocka_unit_test(test_entered_records_of_a_deferred_side_are_restored),
+		cmocka_unit_test(test_how_young_a_deferred_side_is_stays_known),
 		cmocka_unit_test(test_a_buffer_with_a_wrong_link_is_refused),
 		cmocka_unit_test(test_tables_change_and_come_back),
 		cmocka_unit_test(test_versions),
