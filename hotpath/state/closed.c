@@ -54,7 +54,7 @@ struct weir_closed *weir_closed_detach(struct weir_slot *sl, uint32_t at)
 		cl->bytes += p->bytes;
 		/* The memory goes with the view, the number back to the slot. */
 		p->state = WEIR_PAGE_GIVEN;
-		p->base = NULL;
+		p->base = sl->pages.base[no] = NULL;
 		sl->pages.live--;
 	}
 	if (cl->def->has_blobs)

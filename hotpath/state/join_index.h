@@ -145,7 +145,7 @@ WEIR_INLINE bool weir_join_place_lives(const struct weir_join_index *ix, uint64_
 WEIR_INLINE struct weir_buffered *weir_join_place_record(const struct weir_pages *pg, uint64_t place)
 {
 	uint32_t ref = (uint32_t)place;
-	return (struct weir_buffered *)(void *)(pg->page[ref >> WEIR_REF_SHIFT].base +
+	return (struct weir_buffered *)(void *)(pg->base[ref >> WEIR_REF_SHIFT] +
 						(ref & ((1u << WEIR_REF_SHIFT) - 1)) * 8);
 }
 

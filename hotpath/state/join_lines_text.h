@@ -187,12 +187,12 @@ struct looking {
 	struct lines lines;
 };
 
-LINES_INLINE struct candidate *meet(const struct weir_page *page, const struct weir_join_index *ix, struct candidate *c,
+LINES_INLINE struct candidate *meet(uint8_t *const *base, const struct weir_join_index *ix, struct candidate *c,
 				    struct weir_stub *own, uint64_t v)
 {
 	const uint32_t ref = (uint32_t)v;
 	c->own = own;
-	c->other = (struct weir_buffered *)(void *)(page[ref >> WEIR_REF_SHIFT].base +
+	c->other = (struct weir_buffered *)(void *)(base[ref >> WEIR_REF_SHIFT] +
 						    (ref & ((1u << WEIR_REF_SHIFT) - 1)) * 8);
 	c->start = ix->start[weir_join_place_code(v)];
 	__builtin_prefetch(c->other, 0, 3);
@@ -213,7 +213,7 @@ LINES_FN WEIR_NOINLINE struct candidate *look_closer(const struct looking *lo, s
 				continue;
 			if ((v >> 32 & WEIR_JOIN_LIST) != 0 || c == most)
 				return NULL;
-			c = meet(lo->sl->pages.page, lo->ix, c, own, v);
+			c = meet(lo->sl->pages.base, lo->ix, c, own, v);
 		}
 		if (line[WEIR_JOIN_LINE - 1] == 0)
 			return c;
@@ -254,7 +254,7 @@ LINES_FN WEIR_NOINLINE struct candidate *look_full(struct looking *lo, struct ca
 			*until = own;
 			return c;
 		}
-		c = meet(lo->sl->pages.page, lo->ix, c, own, v);
+		c = meet(lo->sl->pages.base, lo->ix, c, own, v);
 	}
 	lo->late[lo->late_count++] = (struct look_late){own, c};
 	__builtin_prefetch(weir_join_index_next(lo->ix, own->older, 1), 0, 3);
@@ -270,7 +270,7 @@ LINES_INLINE struct candidate *look_step(struct looking *lo, struct weir_stub *o
 	const struct vectors k = lo->k;
 	const struct view vw = lo->lines.vw;
 	const uint64_t odd = lo->odd;
-	const struct weir_page *page = lo->sl->pages.page;
+	uint8_t *const *base = lo->sl->pages.base;
 	const struct weir_join_index *ix = lo->ix;
 	uint64_t **at = &lo->lines.line[own - lo->sh->stub];
 	struct candidate *c = lo->candidate;
@@ -288,7 +288,7 @@ LINES_INLINE struct candidate *look_step(struct looking *lo, struct weir_stub *o
 			continue;
 		uint64_t v = line[place_of(others)];
 		if (WEIR_LIKELY((others & (others - 1)) == 0 && (odd >> (v >> 32 & 63) & 1) == 0)) {
-			c = meet(page, ix, c, own, v);
+			c = meet(base, ix, c, own, v);
 			continue;
 		}
 		struct candidate *met = look_closer(lo, c, c + CANDIDATES_MOST, own, line);

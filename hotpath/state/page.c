@@ -77,10 +77,13 @@ void weir_pages_init(struct weir_pages *pg, struct weir_blocks *bl)
 
 void weir_pages_fini(struct weir_pages *pg)
 {
-	if (pg->page != NULL)
+	if (pg->page != NULL) {
 		weir_blocks_give(pg->bl, pg->page, pg->capacity * sizeof *pg->page);
+		weir_blocks_give(pg->bl, pg->base, pg->capacity * sizeof *pg->base);
+	}
 	weir_numbers_fini(&pg->numbers, pg->bl);
 	pg->page = NULL;
+	pg->base = NULL;
 	pg->capacity = 0;
 }
 
@@ -104,12 +107,17 @@ static void pages_grow(struct weir_pages *pg, uint32_t no)
 	while (to <= no)
 		to *= 2;
 	struct weir_page *page = weir_blocks_take(pg->bl, to * sizeof *page);
+	uint8_t **base = weir_blocks_take(pg->bl, to * sizeof *base);
 	memset(page, 0, to * sizeof *page);
+	memset(base, 0, to * sizeof *base);
 	if (pg->page != NULL) {
 		memcpy(page, pg->page, pg->capacity * sizeof *page);
+		memcpy(base, pg->base, pg->capacity * sizeof *base);
 		weir_blocks_give(pg->bl, pg->page, pg->capacity * sizeof *page);
+		weir_blocks_give(pg->bl, pg->base, pg->capacity * sizeof *base);
 	}
 	pg->page = page;
+	pg->base = base;
 	pg->capacity = to;
 }
 
@@ -126,7 +134,7 @@ struct weir_page *weir_gen_add_page(struct weir_gen *g, uint32_t no, uint32_t by
 	struct weir_page *p = &pg->page[no];
 	WEIR_DASSERT(p->state == WEIR_PAGE_FREE);
 	memset(p, 0, sizeof *p);
-	p->base = weir_blocks_take(pg->bl, bytes);
+	p->base = pg->base[no] = weir_blocks_take(pg->bl, bytes);
 	weir_store_le64(p->base, no);
 	p->gen = g;
 	p->no = no;
@@ -157,7 +165,7 @@ static void page_unlink(struct weir_pages *pg, struct weir_page *p)
 static void page_give_memory(struct weir_pages *pg, struct weir_page *p)
 {
 	weir_blocks_give(pg->bl, p->base, p->bytes);
-	p->base = NULL;
+	p->base = pg->base[p->no] = NULL;
 	p->state = WEIR_PAGE_GIVEN;
 	pg->live--;
 	if (p->gen->entry_page == p->no)

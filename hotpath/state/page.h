@@ -124,6 +124,8 @@ void weir_numbers_fini(struct weir_numbers *nu, struct weir_blocks *bl);
 struct weir_pages {
 	struct weir_blocks *bl;
 	struct weir_page *page; /* by number, or sorted by number */
+	uint8_t **base;         /* by number, not where sorted: those of page once more, close together, for look-ups of
+				 * entries anywhere: a page's head takes more than a line of the cache */
 	uint32_t capacity;
 	uint32_t count; /* sorted: entries of page */
 	bool sorted;
