@@ -412,6 +412,171 @@ static void test_far_behind_what_is_deferred(void **state)
 	rig_fini(&rg);
 }
 
+/* ---- a changelog with sheets ---- */
+
+struct body {
+	uint32_t number;
+	bool page;
+	struct weir_buf data;
+};
+struct log {
+	struct body body[64];
+	uint32_t count;
+};
+
+static void log_body(struct log *lg, bool page, uint32_t number, const uint8_t *body, uint32_t bytes)
+{
+	assert_true(lg->count < WEIR_COUNT_OF(lg->body) && body != NULL);
+	struct body *bd = &lg->body[lg->count++];
+	*bd = (struct body){.number = number, .page = page};
+	weir_buf_put(&bd->data, body, bytes);
+}
+static void log_pack(void *ctx, uint32_t slot, uint32_t k, const uint8_t *body, uint32_t bytes)
+{
+	(void)slot;
+	log_body(ctx, false, k, body, bytes);
+}
+static void log_page(void *ctx, uint32_t slot, uint32_t page, uint32_t part, const uint8_t *body, uint32_t bytes)
+{
+	(void)slot;
+	assert_int_equal(part, 0);
+	log_body(ctx, true, page, body, bytes);
+}
+
+static enum weir_err restore(struct rig *rg, const struct log *lg, const struct weir_buf *saved)
+{
+	weir_slot_destroy(rg->sl);
+	rg->sl = weir_slot_create(&rg->def, 0, rg->ar);
+	enum weir_err err = weir_slot_load(rg->sl, saved->data, saved->bytes, NULL);
+	for (uint32_t i = 0; i < lg->count && err == WEIR_OK; i++) {
+		const struct body *bd = &lg->body[i];
+		err = bd->page ? weir_slot_restore_page(rg->sl, bd->number, 0, bd->data.data, bd->data.bytes, NULL)
+			       : weir_slot_restore_pack(rg->sl, bd->number, bd->data.data, bd->data.bytes, NULL);
+	}
+	return err == WEIR_OK ? weir_slot_restore_finish(rg->sl, NULL) : err;
+}
+
+/* Rows [0, count) of the rig as a sheet of `side`, which has its turn. Returns how many they meet. */
+static uint32_t turn_sheet(struct rig *rg, uint32_t side, uint32_t count)
+{
+	static struct weir_join_pair pairs[ROWS];
+	struct weir_col cols[2];
+	struct weir_gen *g = weir_join_gen_of(rg->sl, side, rg->keyed.time[0]);
+	struct weir_join_meeting mt = {.task_max = rg->keyed.time[0], .pairs = pairs, .room = ROWS, .side = side};
+	uint32_t met = 0;
+	if (g == NULL)
+		return 0;
+	weir_sheet_measure(&rg->keyed, rg->rows, count, 2, weir_row_fixed(rg->cols, 2), rg->upto);
+	struct weir_sheet_rows sr = {.keyed = &rg->keyed,
+				     .row = rg->rows,
+				     .count = count,
+				     .upto = rg->upto,
+				     .col_count = 2,
+				     .start = rg->sl->joined->start[g->code],
+				     .deferred = side == 1};
+	struct weir_sheet *sh = weir_sheet_put(g, &sr);
+	assert_non_null(sh);
+	if (side == 0) {
+		weir_join_enter_sheet(rg->sl, sh);
+		return 0;
+	}
+	weir_col_init(&cols[0], WEIR_PHYS_I64);
+	weir_col_init(&cols[1], WEIR_PHYS_STR);
+	for (uint32_t from = 0; from < sh->count;) {
+		mt.count = 0;
+		bool closer = weir_join_look_sheet(rg->sl, sh, &from, sh->count, &mt);
+		for (uint32_t i = 0; i < mt.count; i++) {
+			const struct weir_buffered *bf = pairs[i].other;
+			uint32_t key_bytes;
+			const uint8_t *row = weir_buffered_key(&rg->def, bf, &key_bytes) + key_bytes;
+			if (weir_buffered_is_stub(bf))
+				weir_row_unpack_plain(&row, 1, cols, 2, 0, NULL);
+			met++;
+		}
+		from += closer;
+	}
+	weir_join_sheet_turned(rg->sl, sh, 0, sh->count);
+	weir_col_fini(&cols[0]);
+	weir_col_fini(&cols[1]);
+	return met;
+}
+
+/* Rows of both sides look at all there is, so far back that what is deferred enters. */
+static uint32_t use_all(struct rig *rg, int64_t time)
+{
+	uint32_t found = 0;
+	for (uint32_t i = 0; i < 24; i++) {
+		struct weir_buf list = {0};
+		struct weir_join_row r = {.hash = rg->keyed.hash[i],
+					  .time = time,
+					  .key = rg->key[i],
+					  .key_bytes = rg->keyed.key_bytes[i]};
+		weir_join_buffer_find_matches(rg->sl, i & 1, &r, WEIR_TIME_UNSET, &list);
+		if (i % 8 == 7)
+			weir_join_buffer_find(rg->sl, 1, &r, time - 1000, time + 1000, WEIR_TIME_UNSET, &list);
+		const struct weir_join_found *f = (const struct weir_join_found *)(const void *)list.data;
+		for (uint32_t k = 0; k < list.bytes / sizeof *f; k++) {
+			struct weir_join_row got;
+			struct weir_col cols[2];
+			weir_col_init(&cols[0], WEIR_PHYS_I64);
+			weir_col_init(&cols[1], WEIR_PHYS_STR);
+			weir_join_buffer_get(&rg->def, &f[k], &got);
+			(void)weir_row_unpack(got.row, got.row_bytes, cols, 2, 0, NULL);
+			weir_col_fini(&cols[0]);
+			weir_col_fini(&cols[1]);
+			found++;
+		}
+		weir_buf_fini(&list);
+	}
+	return found;
+}
+
+/* Whichever bit of it changes, of every fifth one: a restore refuses it, or leaves what can be looked at, entered and dropped. */
+static void test_a_damaged_changelog(void **state)
+{
+	(void)state;
+	static struct rig rg;
+	struct log lg = {.count = 0};
+	struct weir_buf saved = {0};
+	struct weir_delta_sink sink = {.ctx = &lg, .pack = log_pack, .page = log_page};
+	uint32_t refused = 0, restored = 0;
+	rig_init(&rg);
+	for (uint32_t i = 0; i < 24; i++)
+		set_row(&rg, i, 9000 + i, i);
+	assert_int_equal(turn_sheet(&rg, 0, 24), 0);
+	for (uint32_t i = 0; i < 12; i++)
+		set_row(&rg, i, 9100 + i, i);
+	assert_int_equal(turn_sheet(&rg, 0, 12), 0); /* lists */
+	for (uint32_t i = 0; i < 24; i++)
+		set_row(&rg, i, 9200 + i, i);
+	assert_int_equal(turn_sheet(&rg, 1, 24), 12);
+	(void)weir_slot_barrier(rg.sl, 1, &sink);
+	weir_slot_committed(rg.sl, 1);
+	weir_slot_save(rg.sl, &saved);
+	assert_int_equal(restore(&rg, &lg, &saved), WEIR_OK);
+	assert_true(use_all(&rg, 9150) > 24);
+	for (uint32_t n = 0; n < lg.count; n++) {
+		struct weir_buf *b = &lg.body[n].data;
+		for (size_t bit = 0; bit < 8 * b->bytes; bit += 5) {
+			b->data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+			if (restore(&rg, &lg, &saved) == WEIR_OK) {
+				restored++;
+				(void)turn_sheet(&rg, bit % 3 == 0 ? 0 : 1, 24);
+				(void)use_all(&rg, 9150);
+				weir_join_drop(rg.sl, 9000 + 3 * rg.def.after_ms);
+			} else {
+				refused++;
+			}
+			b->data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		}
+	}
+	assert_true(restored > 1000 && refused > 1000);
+	for (uint32_t n = 0; n < lg.count; n++)
+		weir_buf_fini(&lg.body[n].data);
+	weir_buf_fini(&saved);
+	rig_fini(&rg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,6 +584,7 @@ int main(void)
 		cmocka_unit_test(test_any_columns),
 		cmocka_unit_test(test_a_large_row_goes_elsewhere),
 		cmocka_unit_test(test_a_damaged_sheet),
+		cmocka_unit_test(test_a_damaged_changelog),
 		cmocka_unit_test(test_far_behind_what_is_deferred),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
