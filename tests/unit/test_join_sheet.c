@@ -531,7 +531,8 @@ static uint32_t use_all(struct rig *rg, int64_t time)
 	return found;
 }
 
-/* Whichever bit of it changes, of every fifth one: a restore refuses it, or leaves what can be looked at, entered and dropped. */
+/* Whichever bit of it changes, of every fifth one: a restore refuses it, or leaves what can be looked at, entered and
+ * dropped. */
 static void test_a_damaged_changelog(void **state)
 {
 	(void)state;
