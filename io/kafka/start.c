@@ -313,13 +313,13 @@ static enum weir_err find_topics(struct weir_kafka_input *in, const struct weir_
 
 /* ---- offsets ---- */
 
-static enum weir_err confirm(struct weir_kafka_input *in, const char *topic, struct weir_diag **dg)
+/* librdkafka may call a request's topics unknown without saying which: all are asked for. */
+static enum weir_err confirm(struct weir_kafka_input *in, struct weir_diag **dg)
 {
-	uint32_t partitions = 1;
-	for (uint32_t t = 0; t < in->topic_count; t++)
-		if (strcmp(in->topics[t].name, topic) == 0)
-			partitions = in->topics[t].part_count;
-	return weir_kafka_client_confirm(in->kc, topic, partitions, dg);
+	enum weir_err err = WEIR_OK;
+	for (uint32_t t = 0; err == WEIR_OK && t < in->topic_count; t++)
+		err = weir_kafka_client_confirm(in->kc, in->topics[t].name, in->topics[t].part_count, dg);
+	return err;
 }
 
 /* Looks up an offset of every partition for which place has one (a time, or librdkafka's word for an end of the log),
@@ -357,7 +357,7 @@ static enum weir_err look_up(struct weir_kafka_input *in, rd_kafka_t *rk, int64_
 		/* Unknown: the partitions were there a moment ago, and are as long as brokers say so. */
 		if (weir_kafka_err_is_unknown(code) && weir_kafka_wait_left(&unknown, LOOK_UP_TURN_MS) != 0) {
 			struct weir_diag *gone = NULL;
-			err = confirm(in, topic, &gone);
+			err = confirm(in, &gone);
 			if (err != WEIR_E_CONF)
 				code = RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
 			if (err != WEIR_OK) {

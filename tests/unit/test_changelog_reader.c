@@ -94,7 +94,6 @@ static void write_each(const char *topic)
 	rd_kafka_destroy(rk);
 }
 
-/* What is written after restore stays on the broker: no partition that was to be read next is still fetched. */
 /* A broker that has just started may call unknown what it has: it is asked whether that is so. */
 static void test_called_unknown(void **state)
 {
@@ -109,6 +108,7 @@ static void test_called_unknown(void **state)
 	rig_fini(&rg);
 }
 
+/* What is written after restore stays on the broker: no partition that was to be read next is still fetched. */
 static void test_rests(void **state)
 {
 	struct rig rg;

@@ -185,6 +185,30 @@ static void test_topic_that_is_new(void **state)
 	weir_kafka_input_close(in);
 }
 
+/* Deleted between two looks at it, and not the only one that is read: it is told, by its own name. */
+static void test_topic_that_goes(void **state)
+{
+	(void)state;
+	static const char *const going[] = {"going"};
+	struct weir_kafka_scan scans[2] = {scan_of(), {.table = "second", .topics = going, .topic_count = 1}};
+	struct weir_kafka_input *in;
+	struct weir_diag *dg = NULL;
+	mock_fill("going", PARTITIONS, RECORDS);
+	scans[1].startup = WEIR_STARTUP_OFFSETS;
+	scans[1].startup_offsets = "partition:1,offset:50";
+	assert_int_equal(open_with(&in, scans, 2, NULL, 60000, NULL, NULL, &dg), WEIR_OK);
+	assert_int_equal(weir_kafka_input_join(in, &dg), WEIR_OK);
+	rd_kafka_mock_topic_set_error(mock_cluster(), "going", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	for (int i = 0; i < 4; i++)
+		rd_kafka_mock_push_request_errors(mock_cluster(), MOCK_LIST_OFFSETS, 1,
+						  RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	assert_int_equal(weir_kafka_input_begin(in, &dg), WEIR_E_CONF);
+	assert_string_equal(weir_diag_text(dg), "topic going is not there any more");
+	weir_diag_destroy(dg);
+	weir_kafka_input_close(in);
+	rd_kafka_mock_clear_request_errors(mock_cluster(), MOCK_LIST_OFFSETS);
+}
+
 /* One topic that no other is read with. */
 static void test_strategy(void)
 {
@@ -271,6 +295,7 @@ int main(void)
 		cmocka_unit_test(test_offset_that_is_not_there),
 		cmocka_unit_test(test_topic_that_the_job_writes),
 		cmocka_unit_test(test_topic_that_is_new),
+		cmocka_unit_test(test_topic_that_goes),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_no_broker),
 	};
