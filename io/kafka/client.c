@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <openssl/x509_vfy.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 /* librdkafka repeats the same error every 30 s: what was refused longer ago is over. */
 enum { ERROR_TEXT_BYTES = 512, METADATA_TRY_MS = 250, RETRY_MS = 50, LEADERS_TURN_MS = 500, REFUSED_MS = 45000 };
+enum { END_MS = 10000, END_LOOK_US = 1000, END_TURN_MS = 500 };
 
 struct weir_kafka_client {
 	rd_kafka_t *rk;
@@ -31,6 +33,8 @@ struct weir_kafka_client {
 	bool all_down;
 	bool scram;              /* passwords are proven by SCRAM */
 	_Atomic int certificate; /* why a broker's certificate was not taken last: X509_V_ERR_*, 0: none */
+	atomic_bool ended;       /* librdkafka has let go of rk */
+	atomic_bool left;        /* it does not, and nobody is here to hear its threads any more */
 };
 
 /* ---- the one translation of errors ---- */
@@ -245,7 +249,7 @@ static void on_log(const rd_kafka_t *rk, int level, const char *facility, const 
 	static const char *const details[] = {"FAIL",        "CONFWARN", "GETPID", "ERROR",  "SSL",
 					      "SSLCERTVRFY", "TXNERR",   "FATAL",  "PARTCNT"};
 	const struct weir_kafka_client *kc = rk != NULL ? rd_kafka_opaque(rk) : NULL;
-	if (kc == NULL)
+	if (kc == NULL || atomic_load(&kc->left))
 		return;
 	bool detail = false;
 	for (size_t i = 0; i < WEIR_COUNT_OF(details); i++)
@@ -589,12 +593,43 @@ void *weir_kafka_client_user(const struct weir_kafka_client *kc)
 	return kc->user;
 }
 
+static void *end_handle(void *ctx)
+{
+	struct weir_kafka_client *kc = ctx;
+	rd_kafka_destroy(kc->rk);
+	atomic_store(&kc->ended, true);
+	return NULL;
+}
+
+/* librdkafka may wait for itself for ever there (2.0.2, of a consumer whose topic has gone). False: it does. */
+static bool end_in_time(struct weir_kafka_client *kc)
+{
+	struct weir_kafka_wait w;
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, end_handle, kc) != 0) {
+		rd_kafka_destroy(kc->rk);
+		return true;
+	}
+	weir_kafka_wait_begin(&w, END_MS);
+	while (!atomic_load(&kc->ended) && weir_kafka_wait_left(&w, END_TURN_MS) != 0)
+		usleep(END_LOOK_US);
+	if (atomic_load(&kc->ended)) {
+		(void)pthread_join(thread, NULL);
+		return true;
+	}
+	(void)pthread_detach(thread);
+	return false;
+}
+
 void weir_kafka_client_destroy(struct weir_kafka_client *kc)
 {
 	if (kc == NULL)
 		return;
-	if (kc->rk != NULL)
-		rd_kafka_destroy(kc->rk);
+	if (kc->rk != NULL && !end_in_time(kc)) {
+		weir_kafka_client_say(kc, 7, "librdkafka does not let go of a client: it is left behind");
+		atomic_store(&kc->left, true);
+		return; /* its threads still have kc */
+	}
 	free(kc->brokers);
 	free(kc);
 }

@@ -638,9 +638,11 @@ static enum weir_err check_topics(struct weir_kafka_input *in, struct weir_diag 
 			weir_kafka_client_confirm(in->kc, in->topics[t].name, in->topics[t].part_count, &why);
 		if (err == WEIR_E_CONF && dg != NULL && *dg == NULL) {
 			*dg = why;
-			return err;
+			why = NULL;
 		}
 		weir_diag_destroy(why);
+		if (err == WEIR_E_CONF)
+			return err;
 	}
 	return WEIR_OK;
 }
@@ -717,7 +719,11 @@ static enum weir_err check_growth(struct weir_kafka_input *in, int64_t now, stru
 		return WEIR_OK;
 	in->counted_ms = now;
 	weir_kafka_start_look_again(in);
-	return weir_kafka_growth_check(in->growth, PROBE_MS, dg);
+	enum weir_err err = weir_kafka_growth_check(in->growth, PROBE_MS, dg);
+	/* A group whose topic is gone gives it to nobody, without an error. */
+	if (err == WEIR_OK && weir_kafka_growth_missing(in->growth))
+		err = check_topics(in, dg);
+	return err;
 }
 
 enum weir_err weir_kafka_group_check(struct weir_kafka_input *in, struct weir_diag **dg)

@@ -14,6 +14,7 @@ struct weir_kafka_growth {
 	char *app;
 	struct counted *topics;
 	uint32_t count;
+	bool missing; /* a topic was called unknown when last looked */
 };
 
 struct weir_kafka_growth *weir_kafka_growth_create(struct weir_kafka_client *kc, const char *app)
@@ -44,10 +45,12 @@ void weir_kafka_growth_add(struct weir_kafka_growth *gr, const char *topic, uint
 	gr->topics[gr->count++] = (struct counted){rkt, partitions};
 }
 
-static enum weir_err check_topic(const struct weir_kafka_growth *gr, const struct rd_kafka_metadata_topic *mt,
+static enum weir_err check_topic(struct weir_kafka_growth *gr, const struct rd_kafka_metadata_topic *mt,
 				 struct weir_diag **dg)
 {
 	for (uint32_t i = 0; i < gr->count; i++) {
+		gr->missing |= weir_kafka_err_is_unknown(mt->err) &&
+			       strcmp(mt->topic, rd_kafka_topic_name(gr->topics[i].rkt)) == 0;
 		if (mt->err != 0 || mt->partition_cnt <= 0 || (uint32_t)mt->partition_cnt == gr->topics[i].partitions ||
 		    strcmp(mt->topic, rd_kafka_topic_name(gr->topics[i].rkt)) != 0)
 			continue;
@@ -71,8 +74,14 @@ enum weir_err weir_kafka_growth_check(struct weir_kafka_growth *gr, int timeout_
 	enum weir_err err = WEIR_OK;
 	if (gr->count == 0 || rd_kafka_metadata(weir_kafka_client_handle(gr->kc), 0, NULL, &md, timeout_ms) != 0)
 		return WEIR_OK;
+	gr->missing = false;
 	for (int t = 0; t < md->topic_cnt && err == WEIR_OK; t++)
 		err = check_topic(gr, &md->topics[t], dg);
 	rd_kafka_metadata_destroy(md);
 	return err;
+}
+
+bool weir_kafka_growth_missing(const struct weir_kafka_growth *gr)
+{
+	return gr->missing;
 }

@@ -15,5 +15,7 @@ void weir_kafka_growth_add(struct weir_kafka_growth *gr, const char *topic, uint
  * the topic, what it had and what it has. */
 WEIR_MUST_CHECK enum weir_err weir_kafka_growth_check(struct weir_kafka_growth *gr, int timeout_ms,
 						      struct weir_diag **dg);
+/* Whether the last check that brokers answered found a topic that they call unknown: confirm. */
+bool weir_kafka_growth_missing(const struct weir_kafka_growth *gr);
 
 #endif

@@ -18,6 +18,7 @@ struct follow {
 	bool held;     /* restore reads it */
 	bool whole;    /* and has read its tail */
 	bool given_up; /* until the next choice */
+	bool doubt;    /* its topic was called unknown: is it there? */
 	bool at_end;   /* everything that was there has been taken in */
 	bool started;  /* start is known */
 	int64_t start; /* where its log begins: where an empty image does */
@@ -49,7 +50,7 @@ struct weir_standby {
 	uint64_t followed; /* partitions that the consumer has */
 	uint64_t behind;
 	/* The thread's own. */
-	int64_t asked_ms, again_ms, checked_ms, start_ms;
+	int64_t asked_ms, again_ms, checked_ms, start_ms, doubt_ms;
 	uint64_t asked_serial;
 	bool broken;
 };
@@ -308,7 +309,9 @@ static void on_message(rd_kafka_message_t *m, void *opaque)
 		if (m->offset > fo->image.position)
 			fo->image.position = m->offset;
 		fo->at_end = true;
-	} else if (!weir_kafka_err_is_passed_over(m->err) && !weir_kafka_err_is_unknown(m->err)) {
+	} else if (weir_kafka_err_is_unknown(m->err)) {
+		fo->doubt = true;
+	} else if (!weir_kafka_err_is_passed_over(m->err)) {
 		/* The log does not go on where we stand, or cannot be read: from the start at the next assignment. */
 		weir_kafka_log_say(&sb->log, 4, "standby: topic %s, partition %d is not followed any more: %s",
 				   rd_kafka_topic_name(m->rkt), (int)m->partition, rd_kafka_message_errstr(m));
@@ -402,6 +405,47 @@ static void tell(struct weir_standby *sb)
 	sb->moved = false;
 }
 
+/* A topic that was called unknown and is not there may be made anew, and what is held would be another log's. Without
+ * an answer it is asked for again. */
+static void check_doubts(struct weir_standby *sb)
+{
+	if (weir_kafka_now_ms() < sb->doubt_ms)
+		return;
+	for (uint32_t t = 0; t < sb->topic_count; t++) {
+		struct followed_topic *ft = &sb->topics[t];
+		const struct rd_kafka_metadata *md;
+		struct weir_diag *ignored = NULL;
+		bool doubt = false, gone = false;
+		pthread_mutex_lock(&sb->gate);
+		for (uint32_t p = 0; p < ft->partitions; p++)
+			doubt |= ft->parts[p].doubt;
+		pthread_mutex_unlock(&sb->gate);
+		if (!doubt)
+			continue;
+		sb->doubt_ms = weir_kafka_now_ms() + AGAIN_MS;
+		enum weir_err err = weir_kafka_client_metadata(sb->kc, ft->name, GROUP_MS, &md, &ignored);
+		weir_diag_destroy(ignored);
+		if (err != WEIR_OK)
+			continue;
+		gone = md->topic_cnt != 1 || weir_kafka_err_is_unknown(md->topics[0].err) ||
+		       (md->topics[0].err == 0 && (uint32_t)md->topics[0].partition_cnt < ft->partitions);
+		rd_kafka_metadata_destroy(md);
+		pthread_mutex_lock(&sb->gate);
+		for (uint32_t p = 0; p < ft->partitions; p++) {
+			struct follow *fo = &ft->parts[p];
+			fo->doubt = false;
+			if (!gone || !is_followed(fo))
+				continue;
+			forget(sb, fo);
+			fo->given_up = true;
+		}
+		pthread_mutex_unlock(&sb->gate);
+		if (gone)
+			weir_kafka_log_say(&sb->log, 4, "standby: topic %s is not there any more: it is not followed",
+					   ft->name);
+	}
+}
+
 /* Under the gate: how far behind, and whether that is nothing for the first time. */
 static void look(struct weir_standby *sb)
 {
@@ -433,6 +477,7 @@ void weir_standby_step(struct weir_standby *sb, int timeout_ms, uint64_t room)
 {
 	int64_t now = weir_kafka_now_ms();
 	choose(sb);
+	check_doubts(sb);
 	find_starts(sb);
 	pthread_mutex_lock(&sb->gate);
 	fit(sb, room);

@@ -25,6 +25,10 @@ enum {
 int mock_setup(void **state);
 int mock_teardown(void **state);
 rd_kafka_mock_cluster_t *mock_cluster(void);
+/* What main returns where tests are members of groups: run's (of cmocka) in a process of its own, and again where some
+ * failed in one that had stood still for as long as a session may end by: the mock cluster drops members then, as a
+ * broker may. */
+int mock_run(int (*run)(void));
 /* Record i of a partition: key "k<i>" (null where i % 5 is 4), value mock_value(i), timestamp 1000 + i. */
 void mock_fill(const char *topic, int partitions, int records);
 /* Bytes of the value of record i, which are mock_byte(i, n); -1: null. */

@@ -28,6 +28,14 @@ static void test_count(void **state)
 	assert_int_equal(weir_kafka_growth_check(gr, 0, &dg), WEIR_OK); /* nothing to ask for */
 	weir_kafka_growth_add(gr, "one", 3);
 	assert_int_equal(weir_kafka_growth_check(gr, WAIT_MS, &dg), WEIR_OK);
+	/* What is called unknown is no error by itself, but known. */
+	assert_false(weir_kafka_growth_missing(gr));
+	rd_kafka_mock_topic_set_error(mock_cluster(), "one", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	assert_int_equal(weir_kafka_growth_check(gr, WAIT_MS, &dg), WEIR_OK);
+	assert_true(weir_kafka_growth_missing(gr));
+	rd_kafka_mock_topic_set_error(mock_cluster(), "one", RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(weir_kafka_growth_check(gr, WAIT_MS, &dg), WEIR_OK);
+	assert_false(weir_kafka_growth_missing(gr));
 	weir_kafka_growth_add(gr, "two", 4);
 	assert_int_equal(weir_kafka_growth_check(gr, WAIT_MS, &dg), WEIR_E_CONF);
 	assert_non_null(strstr(weir_diag_text(dg), "topic two had 4 partitions when reading began and has 5 now"));

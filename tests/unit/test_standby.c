@@ -210,6 +210,44 @@ static void test_follow(void **state)
 	rd_kafka_destroy(producer);
 }
 
+/* What a broker calls unknown and has is followed further; what is gone is forgotten, for it may be made anew. */
+static void test_called_unknown(void **state)
+{
+	(void)state;
+	static const char name[] = "app-u-changelog";
+	static const bool none[PARTS];
+	struct weir_conf *cf = weir_conf_create();
+	struct weir_standby *sb;
+	struct weir_diag *dg = NULL;
+	mock_fill(name, PARTS, 20);
+	assert_int_equal(weir_conf_set(cf, "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(mock_cluster()), NULL),
+			 0);
+	struct weir_standby_conf sc = {.cf = cf, .log = &log_to, .group = "app", .replicas = 1};
+	assert_int_equal(weir_standby_create(&sb, &sc, &dg), WEIR_OK);
+	weir_standby_topic(sb, name, PARTS);
+	weir_standby_assign(sb, none);
+	reach(sb, PARTS, 20 * PARTS);
+	said[0] = 0;
+	for (int i = 0; i < 3; i++)
+		rd_kafka_mock_push_request_errors(mock_cluster(), MOCK_FETCH, 1,
+						  RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	for (int i = 0; i < 60; i++)
+		weir_standby_step(sb, 20, UINT64_MAX);
+	reach(sb, PARTS, 20 * PARTS);
+	assert_true(weir_standby_has(sb, name, 0) && weir_standby_has(sb, name, 1));
+	assert_null(strstr(said, "not followed"));
+	rd_kafka_mock_topic_set_error(mock_cluster(), name, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	rd_kafka_mock_push_request_errors(mock_cluster(), MOCK_FETCH, 1, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	for (int turns = 0; weir_standby_has(sb, name, 0) || weir_standby_has(sb, name, 1); turns++) {
+		assert_true(turns < 1000);
+		weir_standby_step(sb, 20, UINT64_MAX);
+	}
+	assert_non_null(strstr(said, "topic app-u-changelog is not there any more: it is not followed"));
+	rd_kafka_mock_clear_request_errors(mock_cluster(), MOCK_FETCH);
+	weir_standby_destroy(sb);
+	weir_conf_destroy(cf);
+}
+
 /* What is given back while its beginning is looked for is not fetched: partitions that nobody has followed before,
  * given back after a while each, with answers that take a while. */
 static void test_give_back(void **state)
@@ -266,6 +304,6 @@ static void test_give_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_who), cmocka_unit_test(test_follow),
-					   cmocka_unit_test(test_give_back)};
+					   cmocka_unit_test(test_called_unknown), cmocka_unit_test(test_give_back)};
 	return cmocka_run_group_tests(tests, mock_setup, mock_teardown);
 }
