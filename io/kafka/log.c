@@ -241,6 +241,32 @@ static enum weir_err put_again(void *ctx, struct weir_frame *f, struct weir_diag
 	return weir_txn_put(rs->lg->tx, f, false, rs->why) == WEIR_TXN_OK ? WEIR_OK : WEIR_E_IO;
 }
 
+/* A transaction that fails again and again because a topic of it has gone is never repeated with success: that is
+ * told. Without an answer nothing is known. */
+static enum weir_err find_gone(struct log *lg, struct weir_diag **dg)
+{
+	enum weir_err err = WEIR_OK;
+	for (uint32_t t = 0; err == WEIR_OK && t < lg->topic_count; t++)
+		if (!lg->topics[t].absent && !lg->topics[t].unmade)
+			err = weir_kafka_client_confirm(lg->admin, lg->topics[t].name, 1, dg);
+	for (int i = 0; lg->offsets != NULL && err == WEIR_OK && i < lg->offsets->cnt; i++)
+		if (i == 0 || strcmp(lg->offsets->elems[i].topic, lg->offsets->elems[i - 1].topic) != 0)
+			err = weir_kafka_client_confirm(lg->admin, lg->offsets->elems[i].topic, 1, dg);
+	return err;
+}
+
+static enum weir_err check_gone(struct log *lg, struct weir_diag **dg)
+{
+	struct weir_diag *own = NULL;
+	enum weir_err err = find_gone(lg, &own);
+	if (err == WEIR_E_CONF && dg != NULL && *dg == NULL) {
+		*dg = own;
+		own = NULL;
+	}
+	weir_diag_destroy(own);
+	return err == WEIR_E_CONF ? err : WEIR_OK;
+}
+
 /* A new T; then either the epoch is committed, or its frames are in T again. */
 static enum weir_err recover(struct log *lg, struct weir_txn_trouble *why, bool doubt, bool *committed,
 			     struct weir_diag **dg)
@@ -252,6 +278,8 @@ static enum weir_err recover(struct log *lg, struct weir_txn_trouble *why, bool 
 		if (why->result != WEIR_TXN_REBUILD)
 			return trouble_diag(lg, why, dg);
 		enum weir_err err = weir_txn_rebuild(lg->tx, why, dg);
+		if (err == WEIR_OK)
+			err = check_gone(lg, dg);
 		if (err == WEIR_OK && doubt)
 			err = find_out(lg, &last, committed, dg);
 		if (err != WEIR_OK || *committed)

@@ -1,7 +1,8 @@
 #!/bin/bash
 # kafka_start.sh: jobs that start while something is not as it should be yet: halted for longer than any wait at whatever it
-# was doing (SIGSTOP, as a machine that sleeps does), with an input topic that is made only now, or that nobody has made.
-#   kafka_start.sh [--full] [--only SECTION]     --full: halted at twice as many places; sections: halted new; prints
+# was doing (SIGSTOP, as a machine that sleeps does), with an input topic that is made only now, or that nobody has made;
+# and whose input topic is deleted while they run.
+#   kafka_start.sh [--full] [--only SECTION]     --full: halted at twice as many places; sections: halted new gone; prints
 #                                        `ok NAME` or `not ok NAME` lines, or `skipped: why`
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -66,6 +67,26 @@ if wants new; then
 		timeout 60 "$weir" run "$scratch/never.sql" -b "$b"
 	expect "one that is spelled wrong, too" 78 "did you mean 'late'" \
 		timeout 60 "$weir" run <(sed "s/'topic' = 'late'/'topic' = 'latr'/" "$scratch/late.sql") -b "$b" -g latr
+fi
+
+# ---- an input topic that is deleted under a job: told, and the job ends ----
+if wants gone; then
+	$kafka create "$scratch/broker" gone 2 2>/dev/null
+	seq 100 | kcat -b "$b" -P -t gone
+	job gone gone
+	sed -i "s/, 'scan.bounded.mode' = 'latest-offset'//" "$scratch/gone.sql"
+	timeout -s KILL 120 "$weir" run "$scratch/gone.sql" -b "$b" 2>"$scratch/gone.said" &
+	pid=$!
+	read_all() { "$weir" lag gone -b "$b" --format json 2>/dev/null | jq -e '[.partitions[].current_offset] | add == 100'; }
+	for ((try = 0; try < 60; try++)); do
+		read_all >/dev/null 2>&1 && break
+		sleep 0.5
+	done
+	fine "a topic is deleted" $kafka tool org.apache.kafka.tools.TopicCommand --bootstrap-server "$b" --delete --topic gone
+	wait $pid
+	code=$?
+	[ $code = 78 ] && grep -q 'topic gone is not there any more' "$scratch/gone.said" && ok "a job whose input is deleted says so and ends" ||
+		not_ok "a job whose input is deleted: exit code $code: $(tail -n 3 "$scratch/gone.said")"
 fi
 
 [ $failures -eq 0 ]
