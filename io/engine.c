@@ -537,6 +537,8 @@ static enum weir_err io_loop(struct weir_engine *en, struct weir_diag **dg)
 			idle = 0;
 			continue;
 		}
+		for (uint32_t w = 0; w < en->core.worker_count; w++) /* there is time */
+			weir_arena_back(en->core.workers[w]->arena);
 		/* A consumer's queue says when it has something: asking again and again costs more than a sleep. */
 		if (!en->core.input && !weir_feed_full(fd) && !tired(&idle))
 			continue;

@@ -15,13 +15,16 @@ struct huge {
 	uint32_t cut; /* pieces that were ever taken */
 	uint32_t taken;
 };
+enum { BACKED_FROM = 256 << 10 }; /* bytes of an extent that is worth a call */
 enum { PIECES = WEIR_HUGE_BYTES / WEIR_BLOCK_CARVED - 1 };
 
 struct weir_arena {
-	_Atomic uint64_t bytes; /* @writer worker @reader any (relaxed: a statistic) */
-	int flags;              /* MALLOCX_ARENA of this arena, no thread cache; 0: the shared ones */
-	unsigned number;        /* of the jemalloc arena, where flags are set */
-	struct huge *huge;      /* those with free pieces */
+	_Atomic uint64_t bytes;  /* @writer worker @reader any (relaxed: a statistic) */
+	_Atomic uintptr_t begun; /* an extent whose memory may not be there yet, | log2 of its bytes; 0: none. @writer
+				  * worker, and whoever takes it @reader any */
+	int flags;               /* MALLOCX_ARENA of this arena, no thread cache; 0: the shared ones */
+	unsigned number;         /* of the jemalloc arena, where flags are set */
+	struct huge *huge;       /* those with free pieces */
 };
 
 #ifdef WEIR_JEMALLOC
@@ -150,6 +153,16 @@ void weir_arena_give(struct weir_arena *ar, void *p, size_t bytes, size_t align)
 	arena_account(ar, (uint64_t)0 - bytes);
 }
 
+void weir_arena_back(struct weir_arena *ar)
+{
+	if (atomic_load_explicit(&ar->begun, memory_order_relaxed) == 0)
+		return;
+	uintptr_t begun = atomic_exchange_explicit(&ar->begun, 0, memory_order_relaxed);
+	uintptr_t log2 = begun & (WEIR_BLOCK_CARVED - 1);
+	/* It may have been given back meanwhile: then this fails, or backs what somebody else has there. */
+	(void)madvise((void *)(begun - log2), (size_t)1 << log2, MADV_POPULATE_WRITE);
+}
+
 void weir_memory_trim(uint64_t counted, uint64_t max)
 {
 	if (counted < max / 3)
@@ -260,6 +273,9 @@ static WEIR_COLD void blocks_grow(struct weir_blocks *bl)
 		bl->extents = weir_xrealloc(bl->extents, bl->extent_capacity * sizeof *bl->extents);
 	}
 	uint8_t *base = weir_arena_take(bl->ar, bytes, extent_align(bytes));
+	if (bl->plain && bytes >= BACKED_FROM) /* nothing but a number is handed over: relaxed */
+		atomic_store_explicit(&bl->ar->begun, (uintptr_t)base | (uint32_t)__builtin_ctz(bytes),
+				      memory_order_relaxed);
 	bl->takes_slow++;
 	bl->extents[bl->extent_count++] = (struct weir_extent){base, bytes};
 	/* Pushed from the end, so that blocks leave in ascending order. */

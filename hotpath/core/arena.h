@@ -38,6 +38,9 @@ void weir_arena_absorb(struct weir_arena *to, struct weir_arena *from);
  * judged before, at order points. */
 void *weir_arena_take(struct weir_arena *ar, size_t bytes, size_t align);
 void weir_arena_give(struct weir_arena *ar, void *p, size_t bytes, size_t align);
+/* Has the system put memory behind an extent that a slot has just begun, so that its worker need not wait for each
+ * page. Does nothing where there is none; what is in the extent stays. @thread any but the worker's, one at a time */
+void weir_arena_back(struct weir_arena *ar);
 /* Of the whole process: where `counted` bytes that are in use, with twice what the allocator keeps for later, are more
  * than max, gives what is kept back to the system. Costs next to nothing while counted is far below max. @thread any */
 void weir_memory_trim(uint64_t counted, uint64_t max);
