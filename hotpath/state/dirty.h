@@ -14,7 +14,7 @@
 
 #include "hotpath/core/base.h"
 
-#define WEIR_BODY_VERSION 1u
+#define WEIR_BODY_VERSION 2u
 #define WEIR_PACK_MAX     (64u << 10)
 #define WEIR_PACK_MIN     (8u << 10) /* a pack of this size ends with its window */
 #define WEIR_IMAGE_PART   (56u << 10)

@@ -428,8 +428,9 @@ struct weir_entry *weir_entry_create(struct weir_gen *g, const struct weir_state
 		weir_store_le64(at, key_bytes);
 		at += 8;
 	}
-	if (key_bytes % 8 != 0)
-		memset((uint8_t *)e + bytes - 8, 0, 8);
+	uint8_t *rest = at + (key_bytes & ~7u), *end = (uint8_t *)e + bytes;
+	for (; rest < end; rest += 8) /* what pads the key, and the entry */
+		weir_store_le64(rest, 0);
 	memcpy(at, key, key_bytes);
 	weir_gen_mark(g, e);
 	g->entries++;

@@ -270,9 +270,14 @@ WEIR_INLINE const uint8_t *weir_entry_key(const struct weir_state_def *def, cons
 	*bytes = weir_load_le32(at);
 	return at + 8;
 }
+/* What nearly fills one cache line or two, as a short key, a SUM and a COUNT do (56 bytes), goes on to where its page's
+ * next line has its WEIR_PAGE_HEAD bytes behind it: else nearly every such entry would lie in one line more, and each
+ * line is a miss where there are many keys. */
 WEIR_INLINE uint64_t weir_entry_bytes_for(const struct weir_state_def *def, uint32_t key_bytes)
 {
-	return weir_def_key_at(def) + (key_bytes >= WEIR_KEY_LONG ? 8 : 0) + weir_align_up(key_bytes, 8);
+	uint64_t bytes = weir_def_key_at(def) + (key_bytes >= WEIR_KEY_LONG ? 8 : 0) + weir_align_up(key_bytes, 8);
+	uint64_t lines = weir_align_up(bytes, WEIR_CACHE_LINE);
+	return lines <= 2 * WEIR_CACHE_LINE && (lines - bytes) * 6 <= bytes ? lines : bytes;
 }
 /* Of a buffered record whose key stands at key_at. Keys are read to the next multiple of 8, whatever follows them. */
 WEIR_INLINE uint64_t weir_buffered_bytes(uint64_t key_at, uint32_t key_bytes, uint32_t row_bytes)

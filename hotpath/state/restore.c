@@ -200,7 +200,11 @@ static enum weir_err pack_check_head(struct weir_slot *sl, uint32_t version, uin
 				     struct weir_diag **dg)
 {
 	if (version != WEIR_BODY_VERSION)
-		return corrupt(sl, dg, "a body has an unknown version");
+		return weir_diag_set(
+			dg, WEIR_E_STATE,
+			"state %s has format version %u, which is not known (this weir reads version %u): go on "
+			"with the weir that wrote it, or begin anew (weir reset)",
+			sl->def->name, version, WEIR_BODY_VERSION);
 	if (state != 0)
 		return corrupt(sl, dg, "a body is of another state");
 	if (epoch == 0 || epoch == UINT64_MAX)

@@ -377,8 +377,8 @@ static void test_large_entries_in_parts(void **state)
 	topic_clear();
 }
 
-static void check_corrupt(struct rig *rg, const struct weir_buf *saved, const uint8_t *body, size_t bytes, bool page,
-			  uint32_t number, const char *want)
+static void check_refused(struct rig *rg, const struct weir_buf *saved, const uint8_t *body, size_t bytes, bool page,
+			  uint32_t number, enum weir_err as, const char *want)
 {
 	struct weir_diag *dg = NULL;
 	rig_destroy_slots(rg);
@@ -393,10 +393,16 @@ static void check_corrupt(struct rig *rg, const struct weir_buf *saved, const ui
 	if (want == NULL) {
 		assert_int_equal(err, WEIR_OK);
 	} else {
-		assert_int_equal(err, WEIR_E_CORRUPT);
+		assert_int_equal(err, as);
 		assert_non_null(strstr(weir_diag_text(dg), want));
 	}
 	weir_diag_destroy(dg);
+}
+
+static void check_corrupt(struct rig *rg, const struct weir_buf *saved, const uint8_t *body, size_t bytes, bool page,
+			  uint32_t number, const char *want)
+{
+	check_refused(rg, saved, body, bytes, page, number, WEIR_E_CORRUPT, want);
 }
 
 static void test_damage_is_named(void **state)
@@ -420,7 +426,7 @@ static void test_damage_is_named(void **state)
 	check_corrupt(&rg, &saved, body, 8, false, 0, "too short");
 	check_corrupt(&rg, &saved, body, bytes, false, UINT32_MAX, "number is out of range");
 	body[0] = 9;
-	check_corrupt(&rg, &saved, body, bytes, false, 0, "unknown version");
+	check_refused(&rg, &saved, body, bytes, false, 0, WEIR_E_STATE, "has format version 9, which is not known");
 	FRESH();
 	struct weir_pack_item *it = (void *)(body + sizeof(struct weir_pack_head) + sizeof(struct weir_pack_run));
 	it->page_bytes = 1000;

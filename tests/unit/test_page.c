@@ -1,5 +1,5 @@
 /* test_page.c: the index of a generation against a list: keys that fall into the same group of places with the same
- * tag, removed ones among them, groups that run over into the next and around the end, growth. */
+ * tag, removed ones among them, groups that run over into the next and around the end, growth; where entries lie. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -154,9 +154,63 @@ static void test_few_tags_many_groups(void **state)
 			run(places, tags, KEYS);
 }
 
+/* A key of 9 to 16 bytes, a SUM of a DECIMAL and a COUNT: 56 bytes, which lie in one line of the cache wherever they
+ * are; and their pages read as entries one after the other. */
+static void test_short_entries_lie_in_one_line(void **state)
+{
+	struct table tb;
+	static const struct weir_type number = {.kind = WEIR_KIND_DECIMAL, .precision = 12, .scale = 2};
+	struct weir_agg aggs[2];
+	(void)state;
+	table_init(&tb, 1u << 30, 65536);
+	memset(aggs, 0, sizeof aggs);
+	assert_int_equal(weir_agg_resolve(&aggs[0], "SUM", false, &number, NULL), WEIR_OK);
+	assert_int_equal(weir_agg_resolve(&aggs[1], "COUNT", false, NULL, NULL), WEIR_OK);
+	tb.def = (struct weir_state_def){.name = "w",
+					 .kind = WEIR_STATE_WINDOW,
+					 .size_ms = 1000,
+					 .advance_ms = 1000,
+					 .key_count = 1,
+					 .key_types = &tb.type,
+					 .agg_count = 2,
+					 .aggs = aggs};
+	assert_int_equal(weir_state_def_init(&tb.def, NULL), WEIR_OK);
+	assert_int_equal(weir_def_key_at(&tb.def), 40);
+	for (uint64_t k = 0; k < KEYS; k++) {
+		const uint64_t key[2] = {k, 7};
+		struct weir_entry *e =
+			weir_gen_find_or_create(&tb.gen, &tb.def, tb.hash[k], (const uint8_t *)key, 9 + k % 8);
+		assert_true((uintptr_t)e % WEIR_CACHE_LINE + 56 <= WEIR_CACHE_LINE);
+		assert_int_equal(weir_entry_bytes(&tb.def, e), 64);
+		assert_int_equal(weir_load_le64((const uint8_t *)e + 56), 0);
+		tb.entry[k] = e;
+	}
+	uint64_t walked = 0;
+	for (uint32_t no = tb.gen.page_first; no != 0; no = tb.pages.page[no].next) {
+		const struct weir_page *p = &tb.pages.page[no];
+		for (uint32_t at = WEIR_PAGE_HEAD; at < p->used; walked++) {
+			struct weir_entry *e = (struct weir_entry *)(void *)(p->base + at);
+			uint32_t n;
+			const uint8_t *key = weir_entry_key(&tb.def, e, &n);
+			assert_ptr_equal(tb.entry[weir_load_le64(key)], e);
+			assert_int_equal(n, 9 + weir_load_le64(key) % 8);
+			at += (uint32_t)weir_entry_bytes(&tb.def, e);
+		}
+	}
+	assert_int_equal(walked, KEYS);
+	/* What is far from filling lines is not padded. */
+	assert_int_equal(weir_entry_bytes_for(&tb.def, 8), 48);
+	assert_int_equal(weir_entry_bytes_for(&tb.def, 24), 64);
+	assert_int_equal(weir_entry_bytes_for(&tb.def, 32), 72);
+	assert_int_equal(weir_entry_bytes_for(&tb.def, 72), 128);
+	assert_int_equal(weir_entry_bytes_for(&tb.def, 200), 240);
+	table_fini(&tb);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_short_entries_lie_in_one_line),
 		cmocka_unit_test(test_spread_keys),
 		cmocka_unit_test(test_one_group_one_tag),
 		cmocka_unit_test(test_around_the_end),
