@@ -369,10 +369,12 @@ void weir_join_enter_code(struct weir_slot *sl, uint32_t code)
 		const uint64_t *end = bk == df->last ? df->at : bk->place + WEIR_COUNT_OF(bk->place);
 		for (const uint64_t *at = bk->place; at < end; at++) {
 			enum { AHEAD = 16 };
-			if (at + AHEAD < end) {
-				__builtin_prefetch(weir_join_place_record(&sl->pages, at[AHEAD]), 1, 3);
-				__builtin_prefetch(weir_join_index_line(ix, (uint32_t)(at[AHEAD] >> 32)), 1, 3);
-			}
+			if (at + 2 * AHEAD < end)
+				__builtin_prefetch(weir_join_place_record(&sl->pages, at[2 * AHEAD]), 1, 3);
+			if (at + AHEAD < end && !is_sheet(at[AHEAD]))
+				__builtin_prefetch(
+					weir_join_index_line(ix, weir_join_place_record(&sl->pages, at[AHEAD])->e.hash),
+					1, 3);
 			struct records rc = records_at(sl, *at);
 			for (uint32_t i = 0; i < rc.count; i++) {
 				struct weir_buffered *bf = record_of(&rc, i);

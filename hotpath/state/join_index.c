@@ -1,6 +1,8 @@
 /* join_index.c: the index of a slot's join buffers (join_index.h). @thread worker */
 #include "hotpath/state/join_lines.h"
 
+#include "hotpath/core/hash.h"
+
 /* Of a segment. At the most all bits of a hash that a place holds count. */
 enum { LINES_MIN = 4, LINES_MAX = WEIR_JOIN_LINES, SEGMENTS_MAX = 1 << 18 };
 
@@ -39,6 +41,7 @@ static void set_size(struct weir_join_index *ix, struct weir_blocks *bl, uint32_
 	ix->segments = segments;
 	ix->shift = 32 - (uint32_t)__builtin_ctz(segments);
 	ix->line_mask = lines - 1;
+	ix->spread = lines == LINES_MAX ? WEIR_JOIN_SPREAD : 1;
 	ix->limit = limit_of(segments, lines);
 }
 
@@ -51,82 +54,140 @@ static inline uint64_t *find_empty(const struct weir_join_index *ix, uint32_t ha
 	return line + __builtin_ctz(weir_join_line_look(line, 0).empty);
 }
 
-static void put_living(struct weir_join_index *ix, const uint64_t *place, uint32_t count)
+/* ---- the whole hash of a place ---- */
+
+static uint32_t hash_of_record(const struct weir_slot *sl, uint64_t place)
 {
+	const struct weir_buffered *bf = weir_join_place_record(&sl->pages, place);
+	uint32_t n;
+	if (!weir_buffered_is_stub(bf))
+		return bf->e.hash;
+	const uint8_t *key = weir_buffered_key(sl->def, bf, &n);
+	return weir_hash_index(weir_hash(key, n));
+}
+
+/* Of a place in that line of a segment of the largest size; line may have WEIR_JOIN_DOUBT. */
+static uint32_t hash_of_place(const struct weir_slot *sl, uint64_t place, uint32_t line)
+{
+	if (WEIR_UNLIKELY((line & WEIR_JOIN_DOUBT) != 0))
+		return hash_of_record(sl, place);
+	uint32_t known = (uint32_t)(place >> 32) & ~(uint32_t)WEIR_JOIN_LOW_BITS;
+	uint32_t home = line - ((line - (known >> 6)) & 3); /* modulo lines: it may be in the segment before */
+	return known | (((home >> 2) - (known >> 8)) & WEIR_JOIN_LOW_BITS);
+}
+
+/* A bit for each of the last four lines of a segment that is full, the last one's the lowest. */
+static uint32_t full_at_end(const uint64_t *segment)
+{
+	uint32_t full = 0;
+	_Static_assert(WEIR_JOIN_LINES_FULL >> 4 == 0, "four count");
+	for (uint32_t l = LINES_MAX - 4; l < LINES_MAX; l++)
+		full = full << 1 | (segment[(size_t)l * WEIR_JOIN_LINE + WEIR_JOIN_LINE - 1] != 0);
+	return full;
+}
+
+/* ---- sweeps ---- */
+
+/* One segment that is not of the largest size before, or is not after. To become so large it takes more of a hash than
+ * its places say. */
+static void rewrite_small(struct weir_slot *sl, const uint64_t *place, uint32_t count)
+{
+	struct weir_join_index *ix = sl->joined;
+	const bool whole = ix->line_mask + 1 == LINES_MAX;
 	uint32_t dead = ix->dead;
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t v = place[i];
 		if (v != 0 && (dead >> weir_join_place_code(v) & 1) == 0)
-			*find_empty(ix, (uint32_t)(v >> 32)) = v;
+			*find_empty(ix, whole ? hash_of_record(sl, v) : (uint32_t)(v >> 32)) = v;
 	}
 }
 
-/* The same while some segments are not written anew yet: what would not stand in one of [first, first + segments), from
- * its own line on, goes to later. */
-static void put_near(struct weir_join_index *ix, const uint64_t *place, uint32_t count, uint32_t first,
-		     uint32_t segments, struct weir_buf *later)
+struct moving {
+	uint64_t place;
+	uint32_t hash; /* all of it */
+};
+
+/* While some segments are not written anew yet: what would not stand in one of [first, first + segments), from its own
+ * line on, goes to later. */
+static void put_near(struct weir_join_index *ix, const struct moving *mv, uint32_t first, uint32_t segments,
+		     struct weir_buf *later)
 {
-	uint32_t dead = ix->dead;
-	for (uint32_t i = 0; i < count; i++) {
-		uint64_t v = place[i], *to = NULL;
-		uint32_t hash = (uint32_t)(v >> 32), segment = (uint32_t)((uint64_t)hash >> ix->shift);
-		if (v == 0 || (dead >> weir_join_place_code(v) & 1) != 0)
-			continue;
-		if (segment - first < segments) {
-			uint64_t *line = weir_join_index_line(ix, hash),
-				 *end = ix->segment[segment] + (ix->line_mask + UINT64_C(1)) * WEIR_JOIN_LINE;
-			while (line < end && line[WEIR_JOIN_LINE - 1] != 0)
-				line += WEIR_JOIN_LINE;
-			if (line < end)
-				to = line + __builtin_ctz(weir_join_line_look(line, 0).empty);
+	uint32_t segment = (uint32_t)((uint64_t)mv->hash >> ix->shift);
+	if (segment - first < segments) {
+		uint64_t *line = weir_join_index_line(ix, mv->hash),
+			 *end = ix->segment[segment] + (size_t)LINES_MAX * WEIR_JOIN_LINE;
+		while (line < end && line[WEIR_JOIN_LINE - 1] != 0)
+			line += WEIR_JOIN_LINE;
+		if (line < end) {
+			line[__builtin_ctz(weir_join_line_look(line, 0).empty)] = mv->place;
+			return;
 		}
-		if (to != NULL)
-			*to = v;
-		else
-			weir_buf_put(later, &v, sizeof v);
 	}
+	weir_buf_put(later, mv, sizeof *mv);
 }
 
 /* What had to wait until all segments are. */
 static void put_later(struct weir_join_index *ix, struct weir_buf *later)
 {
-	put_living(ix, (const uint64_t *)(const void *)later->data, (uint32_t)(later->bytes / sizeof(uint64_t)));
+	const struct moving *mv = (const struct moving *)(const void *)later->data;
+	for (size_t i = 0; i < later->bytes / sizeof *mv; i++)
+		*find_empty(ix, mv[i].hash) = mv[i].place;
 	weir_buf_fini(later);
 }
 
 /* Segments of the largest size into as many or twice as many: places of a line go into the same one, or into one of
  * two by the bit of the hash that names a segment from now on. */
-static void rewrite(struct weir_join_index *ix, struct weir_blocks *bl, uint64_t *const *old, uint32_t old_count)
+static void rewrite(struct weir_slot *sl, uint64_t *const *old, uint32_t old_count)
 {
-	uint64_t beyond[LINES_MAX * WEIR_JOIN_LINE];
+	struct weir_join_index *ix = sl->joined;
+	struct weir_join_beyond by;
 	struct weir_buf later = {0};
 	const bool twice = ix->segments > old_count;
 	/* Above the bits that say which line are those of the old segment; there may be none. */
 	const uint32_t shift = 32 + ix->shift + (twice ? 1 : 0);
 	struct weir_join_parting pt = {.bit = twice ? UINT64_C(1) << (shift - 1) : 0, .dead = ix->dead};
-	pt.fits = (LINES_MAX - 1) * WEIR_JOIN_LINE_STEP | (shift < 64 ? UINT64_MAX << shift : 0);
+	uint32_t full = full_at_end(old[old_count - 1]);
+	pt.fits = 3 * WEIR_JOIN_LINE_STEP | (shift < 64 ? UINT64_MAX << shift : 0);
 	for (uint32_t s = 0; s < old_count; s++) {
-		uint64_t *second = twice ? weir_blocks_take_piece(bl) : NULL;
+		uint64_t *second = twice ? weir_blocks_take_piece(&sl->blocks) : NULL;
 		uint32_t first = twice ? 2 * s : s;
 		ix->segment[first] = old[s];
 		if (second != NULL)
 			ix->segment[first + 1] = second;
 		pt.home = shift < 64 ? (uint64_t)s << shift : 0;
-		put_near(ix, beyond, ix->lines->split(old[s], second, &pt, beyond), first, twice ? 2 : 1, &later);
+		pt.full = full;
+		full = full_at_end(old[s]);
+		ix->lines->split(old[s], second, &pt, &by);
+		for (uint32_t i = 0; i < by.count; i++) {
+			struct moving mv = {by.place[i], hash_of_place(sl, by.place[i], by.line[i])};
+			put_near(ix, &mv, first, twice ? 2 : 1, &later);
+		}
 	}
 	put_later(ix, &later);
 }
 
 /* Segments of the largest size into half as many. */
-static void unite(struct weir_join_index *ix, struct weir_blocks *bl, uint64_t *const *old)
+static void unite(struct weir_slot *sl, uint64_t *const *old, uint32_t old_count)
 {
+	struct weir_join_index *ix = sl->joined;
 	struct weir_buf later = {0};
-	for (uint32_t s = 0; s < ix->segments; s++) {
-		ix->segment[s] = segment_take(bl, LINES_MAX);
-		for (uint32_t i = 0; i < 2; i++) {
-			put_near(ix, old[2 * s + i], LINES_MAX * WEIR_JOIN_LINE, s, 1, &later);
-			segment_give(bl, old[2 * s + i], LINES_MAX);
+	uint32_t full = full_at_end(old[old_count - 1]);
+	for (uint32_t s = 0; s < old_count; s++) {
+		if (s % 2 == 0)
+			ix->segment[s / 2] = segment_take(&sl->blocks, LINES_MAX);
+		for (uint32_t l = 0; l < LINES_MAX; l++) {
+			const uint64_t *line = old[s] + (size_t)l * WEIR_JOIN_LINE;
+			uint32_t at = l | ((full & WEIR_JOIN_LINES_FULL) == WEIR_JOIN_LINES_FULL ? WEIR_JOIN_DOUBT : 0);
+			full = full << 1 | (line[WEIR_JOIN_LINE - 1] != 0);
+			for (uint32_t i = 0; i < WEIR_JOIN_LINE && line[i] != 0; i++) {
+				struct moving mv = {.place = line[i]};
+				if (!weir_join_place_lives(ix, line[i]))
+					continue;
+				mv.hash = hash_of_place(sl, line[i], at);
+				put_near(ix, &mv, s / 2, 1, &later);
+			}
 		}
+		segment_give(&sl->blocks, old[s], LINES_MAX);
 	}
 	put_later(ix, &later);
 }
@@ -154,12 +215,12 @@ void weir_join_index_sweep(struct weir_slot *sl)
 	set_size(ix, bl, segments, lines);
 	if (old_lines == LINES_MAX && lines == LINES_MAX) {
 		if (segments < old.segments)
-			unite(ix, bl, old.segment);
+			unite(sl, old.segment, old.segments);
 		else
-			rewrite(ix, bl, old.segment, old.segments);
+			rewrite(sl, old.segment, old.segments);
 	} else {
 		ix->segment[0] = segment_take(bl, lines);
-		put_living(ix, old.segment[0], old_lines * WEIR_JOIN_LINE);
+		rewrite_small(sl, old.segment[0], old_lines * WEIR_JOIN_LINE);
 		segment_give(bl, old.segment[0], old_lines);
 	}
 	weir_blocks_give(bl, old.segment, old.segments * sizeof *old.segment);
@@ -254,12 +315,12 @@ uint64_t *weir_join_index_find(const struct weir_slot *sl, uint32_t hash, uint32
 	}
 }
 
-void weir_join_index_add(struct weir_slot *sl, uint64_t place)
+void weir_join_index_add(struct weir_slot *sl, uint32_t hash, uint64_t place)
 {
 	struct weir_join_index *ix = sl->joined;
 	if (WEIR_UNLIKELY(ix->used >= ix->limit))
 		weir_join_index_sweep(sl);
-	*find_empty(ix, (uint32_t)(place >> 32)) = place;
+	*find_empty(ix, hash) = place;
 	ix->held[weir_join_place_code(place)]++;
 	ix->used++;
 }

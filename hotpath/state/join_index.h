@@ -2,12 +2,21 @@
  * row finds the other side's records of its key and its own place in one cache line.
  *
  *   segment 256 lines, 16 KiB (while there is but one: fewer); the highest bits of a hash name it
- *   line    64 bytes, eight places. A key's search starts in the line that its hash's lowest bits but six name and goes
- *           on in the next one, behind a segment's last in the next segment, while lines are full: keys that share a
- *           segment may be more than it holds. Places fill from a line's first on and never become
- *           empty again but by a sweep
+ *   line    64 bytes, eight places. A key's search starts in the line that its hash's lower bits name and goes on in
+ *           the next one, behind a segment's last in the next segment, while lines are full: keys that share a segment
+ *           may be more than it holds. Places fill from a line's first on and never become empty again but by a sweep
  *   place   0: empty; else 63..38 hash | 37 list | 36..33 generation | 32 side | 31..0 ref of the record that is the
  *           newest of its key in its generation; list: it is not the only one
+ *
+ * A place holds all of a hash but its lowest six bits, and where it stands holds those: of 256 lines a hash's is
+ *
+ *   (bits 13..8 + bits 5..0) modulo 64 | bits 7..6
+ *
+ * so that hashes that differ in those six alone have lines that are four apart or more, and a look-up is led to no
+ * record but of its very hash: a record is a page walk away. Behind full lines bits 7..6 say in which of four lines the
+ * search began, and a sweep knows the whole hash of what it moves. It may have begun further away where the four lines
+ * before are all full: of what stands there the records are asked, and of all when a segment becomes as large as that.
+ * (Smaller ones go by the bits from 6 on.)
  *
  * Records that no row in order can meet, since rows of the other side reach no further back than their own time, are
  * deferred: they stand in no index but, in the order of their turns, in an array of their generation
@@ -16,8 +25,8 @@
  *
  * The five bits of generation and side are a code; start[code] says where its times begin. A generation that goes
  * leaves its places behind: its code is dead, and look-ups pass over them, until the index is full or codes are short:
- * then each segment is written anew with what lives, or split in two, without a look at the records. Generations beyond
- * the fifteenth of a side have an index of their own (weir_gen.ix). @thread worker (the slot's owner) */
+ * then each segment is written anew with what lives, or split in two, with a look at hardly any record. Generations
+ * beyond the fifteenth of a side have an index of their own (weir_gen.ix). @thread worker (the slot's owner) */
 #ifndef WEIR_STATE_JOIN_INDEX_H
 #define WEIR_STATE_JOIN_INDEX_H
 
@@ -29,6 +38,7 @@ enum {
 	WEIR_JOIN_CODES = 32, /* 0 and 1 are none */
 	WEIR_JOIN_CODE_BITS = WEIR_JOIN_CODES - 1,
 	WEIR_JOIN_LIST = 32,
+	WEIR_JOIN_SPREAD = 257, /* times a hash: the line stands in bits 13..6 of that */
 	WEIR_JOIN_LOW_BITS = 63 /* what is no hash in the upper half of a place */
 };
 
@@ -52,6 +62,7 @@ struct weir_join_index {
 	uint64_t **segment;
 	uint32_t shift;     /* of a hash to the number of its segment */
 	uint32_t line_mask; /* lines of a segment - 1 */
+	uint32_t spread;    /* WEIR_JOIN_SPREAD; 1: segments are smaller */
 	uint32_t segments;
 	uint32_t used, limit;
 	uint32_t taken, dead;           /* codes, a bit each; those that are dead are taken */
@@ -115,8 +126,8 @@ void weir_join_deferred_end(struct weir_slot *sl); /* all of the slot */
 void weir_join_deferred_restore(struct weir_slot *sl, struct weir_buffered *const *bf, uint32_t count);
 /* Puts bf, of g, into its key's list. fresh: it is new since the last barrier. (join_state.c) */
 void weir_join_list_add(struct weir_slot *sl, struct weir_gen *g, struct weir_buffered *bf, bool fresh);
-/* Adds a place. */
-void weir_join_index_add(struct weir_slot *sl, uint64_t place);
+/* Adds a place, of this hash. */
+void weir_join_index_add(struct weir_slot *sl, uint32_t hash, uint64_t place);
 
 WEIR_INLINE uint64_t weir_join_place_value(uint32_t hash, uint32_t code, uint32_t ref)
 {
@@ -126,14 +137,19 @@ WEIR_INLINE uint32_t weir_join_place_code(uint64_t place)
 {
 	return (uint32_t)(place >> 32) & WEIR_JOIN_CODE_BITS;
 }
+/* The number of the line, in its segment, where the search for this hash begins. */
+WEIR_INLINE uint32_t weir_join_index_home(const struct weir_join_index *ix, uint32_t hash)
+{
+	return hash * ix->spread >> 6 & ix->line_mask;
+}
 WEIR_INLINE uint64_t *weir_join_index_line(const struct weir_join_index *ix, uint32_t hash)
 {
-	return &ix->segment[(uint64_t)hash >> ix->shift][(hash >> 6 & ix->line_mask) * WEIR_JOIN_LINE];
+	return &ix->segment[(uint64_t)hash >> ix->shift][weir_join_index_home(ix, hash) * WEIR_JOIN_LINE];
 }
 /* The line that the search for this hash goes on in, step lines behind its first. */
 WEIR_INLINE uint64_t *weir_join_index_next(const struct weir_join_index *ix, uint32_t hash, uint32_t step)
 {
-	uint64_t line = (uint64_t)(hash >> 6 & ix->line_mask) + step;
+	uint64_t line = (uint64_t)weir_join_index_home(ix, hash) + step;
 	uint64_t beyond = line >> __builtin_ctz(ix->line_mask + 1); /* so many segments on */
 	uint64_t segment = (((uint64_t)hash >> ix->shift) + beyond) & (ix->segments - 1);
 	return &ix->segment[segment][(line & ix->line_mask) * WEIR_JOIN_LINE];

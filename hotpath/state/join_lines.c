@@ -38,13 +38,16 @@ LINES_INLINE bool same_short_key(const uint8_t *a, const uint8_t *b, uint32_t n)
 }
 
 /* Cost: about 12 instructions a place. */
-static uint32_t split(uint64_t *segment, uint64_t *second, const struct weir_join_parting *pt, uint64_t *beyond)
+static void split(uint64_t *segment, uint64_t *second, const struct weir_join_parting *pt, struct weir_join_beyond *by)
 {
-	uint32_t count = 0;
+	uint32_t full = pt->full;
 	uint64_t home = pt->home, none[WEIR_JOIN_LINE];
+	by->count = 0;
 	for (uint32_t l = 0; l < WEIR_JOIN_LINES; l++, home += WEIR_JOIN_LINE_STEP) {
 		uint64_t v[WEIR_JOIN_LINE], *line = segment + (size_t)l * WEIR_JOIN_LINE;
 		uint64_t *to[2] = {line, pt->bit != 0 ? second + (size_t)l * WEIR_JOIN_LINE : none};
+		bool doubt = (full & WEIR_JOIN_LINES_FULL) == WEIR_JOIN_LINES_FULL;
+		full = full << 1 | (line[WEIR_JOIN_LINE - 1] != 0);
 		memcpy(v, line, sizeof v);
 		memset(to[0], 0, sizeof v);
 		memset(to[1], 0, sizeof v);
@@ -52,13 +55,14 @@ static uint32_t split(uint64_t *segment, uint64_t *second, const struct weir_joi
 			uint32_t b = (v[i] & pt->bit) != 0;
 			if ((pt->dead >> weir_join_place_code(v[i]) & 1) != 0)
 				continue;
-			if ((v[i] & pt->fits) == home)
+			if (((v[i] ^ home) & pt->fits) == 0 && !doubt) {
 				*to[b]++ = v[i];
-			else
-				beyond[count++] = v[i];
+				continue;
+			}
+			by->line[by->count] = (uint16_t)(l | (doubt ? WEIR_JOIN_DOUBT : 0));
+			by->place[by->count++] = v[i];
 		}
 	}
-	return count;
 }
 
 #include "hotpath/state/join_lines_text.h"

@@ -110,18 +110,20 @@ LINES_INLINE void judge(const struct halves *hv, __m256i v, __m256i home, __m256
 	/* A zero is of code 0, which is made to be dead. */
 	__m256i dead = _mm256_and_si256(_mm256_srlv_epi64(hv->dead, code), _mm256_set1_epi64x(1));
 	*lives = _mm256_cmpeq_epi64(dead, zero);
-	*stays = _mm256_and_si256(*lives, _mm256_cmpeq_epi64(_mm256_and_si256(v, hv->fits), home));
+	__m256i differ = _mm256_and_si256(_mm256_xor_si256(v, home), hv->fits);
+	*stays = _mm256_and_si256(*lives, _mm256_cmpeq_epi64(differ, zero));
 	*first = _mm256_and_si256(*stays, _mm256_cmpeq_epi64(_mm256_and_si256(v, hv->bit), zero));
 }
 
-/* Cost: about 75 instructions a line. */
-LINES_FN uint32_t split(uint64_t *segment, uint64_t *second, const struct weir_join_parting *pt, uint64_t *beyond)
+/* Cost: about 95 instructions a line. */
+LINES_FN void split(uint64_t *segment, uint64_t *second, const struct weir_join_parting *pt,
+		    struct weir_join_beyond *by)
 {
 	const struct halves hv = {_mm256_set1_epi64x((int64_t)pt->bit), _mm256_set1_epi64x((int64_t)pt->fits),
 				  _mm256_set1_epi64x(pt->dead | 1)};
 	const __m256i step = _mm256_set1_epi64x(WEIR_JOIN_LINE_STEP);
 	__m256i home = _mm256_set1_epi64x((int64_t)pt->home);
-	uint32_t count = 0;
+	uint32_t count = 0, full = pt->full;
 	for (uint32_t at = 0; at < WEIR_JOIN_LINES * WEIR_JOIN_LINE; at += WEIR_JOIN_LINE) {
 		ask_parting(segment, second, at, pt->bit);
 		uint64_t *line = segment + at;
@@ -129,15 +131,21 @@ LINES_FN uint32_t split(uint64_t *segment, uint64_t *second, const struct weir_j
 		judge(&hv, low, home, &lives[0], &stays[0], &first[0]);
 		judge(&hv, high, home, &lives[1], &stays[1], &first[1]);
 		home = _mm256_add_epi64(home, step);
+		const bool doubt = (full & WEIR_JOIN_LINES_FULL) == WEIR_JOIN_LINES_FULL;
+		if (WEIR_UNLIKELY(doubt))
+			stays[0] = stays[1] = first[0] = first[1] = _mm256_setzero_si256();
+		full = full << 1 | (line[WEIR_JOIN_LINE - 1] != 0);
 		uint32_t away = bits_of(lives[0], lives[1]) ^ bits_of(stays[0], stays[1]);
-		for (; WEIR_UNLIKELY(away != 0); away &= away - 1)
-			beyond[count++] = line[_tzcnt_u32(away)];
+		for (; WEIR_UNLIKELY(away != 0); away &= away - 1) {
+			by->line[count] = (uint16_t)(at / WEIR_JOIN_LINE | (doubt ? WEIR_JOIN_DOUBT : 0));
+			by->place[count++] = line[_tzcnt_u32(away)];
+		}
 		write_line(line, low, first[0], high, first[1]);
 		if (pt->bit != 0)
 			write_line(second + at, low, _mm256_andnot_si256(first[0], stays[0]), high,
 				   _mm256_andnot_si256(first[1], stays[1]));
 	}
-	return count;
+	by->count = count;
 }
 
 #include "hotpath/state/join_lines_text.h"

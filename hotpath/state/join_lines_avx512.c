@@ -56,20 +56,25 @@ LINES_INLINE uint32_t line_own(const struct vectors *k, const uint64_t *line, ui
 	return _mm512_testn_epi64_mask(_mm512_xor_si512(wanted_of(k, hash, k->own), v), k->mask);
 }
 
-/* Cost: about 25 instructions a line. */
-LINES_FN uint32_t split(uint64_t *segment, uint64_t *second, const struct weir_join_parting *pt, uint64_t *beyond)
+/* Cost: about 45 instructions a line. */
+LINES_FN void split(uint64_t *segment, uint64_t *second, const struct weir_join_parting *pt,
+		    struct weir_join_beyond *by)
 {
 	const __m512i bit = _mm512_set1_epi64((int64_t)pt->bit), fits = _mm512_set1_epi64((int64_t)pt->fits),
 		      dead = _mm512_set1_epi64(pt->dead | 1), /* a zero is of code 0, which is made to be dead */
 		one = _mm512_set1_epi64(1), step = _mm512_set1_epi64(WEIR_JOIN_LINE_STEP),
 		      code_bits = _mm512_set1_epi64(WEIR_JOIN_CODE_BITS);
 	__m512i home = _mm512_set1_epi64((int64_t)pt->home);
-	uint32_t count = 0;
+	uint32_t count = 0, full = pt->full;
 	for (uint32_t at = 0; at < WEIR_JOIN_LINES * WEIR_JOIN_LINE; at += WEIR_JOIN_LINE) {
 		ask_parting(segment, second, at, pt->bit);
 		__m512i v = whole_line(segment + at), code = _mm512_and_si512(_mm512_srli_epi64(v, 32), code_bits);
 		__mmask8 lives = _mm512_testn_epi64_mask(_mm512_srlv_epi64(dead, code), one);
-		__mmask8 stays = _mm512_mask_cmpeq_epi64_mask(lives, _mm512_and_si512(v, fits), home);
+		__mmask8 stays = _mm512_mask_testn_epi64_mask(lives, _mm512_xor_si512(v, home), fits);
+		const bool doubt = (full & WEIR_JOIN_LINES_FULL) == WEIR_JOIN_LINES_FULL;
+		if (WEIR_UNLIKELY(doubt))
+			stays = 0;
+		full = full << 1 | (segment[at + WEIR_JOIN_LINE - 1] != 0);
 		__mmask8 first = _mm512_mask_testn_epi64_mask(stays, v, bit);
 		home = _mm512_add_epi64(home, step);
 		_mm512_store_si512((void *)(segment + at), _mm512_maskz_compress_epi64(first, v));
@@ -79,11 +84,14 @@ LINES_FN uint32_t split(uint64_t *segment, uint64_t *second, const struct weir_j
 		if (WEIR_UNLIKELY(lives != stays)) {
 			uint32_t away = (uint32_t)(lives ^ stays);
 			/* There is room for whole lines up to this one. */
-			_mm512_storeu_si512((void *)(beyond + count), _mm512_maskz_compress_epi64((__mmask8)away, v));
+			_mm512_storeu_si512((void *)(by->place + count),
+					    _mm512_maskz_compress_epi64((__mmask8)away, v));
+			_mm_storeu_si128((__m128i *)(void *)(by->line + count),
+					 _mm_set1_epi16((short)(at / WEIR_JOIN_LINE | (doubt ? WEIR_JOIN_DOUBT : 0))));
 			count += (uint32_t)_mm_popcnt_u32(away);
 		}
 	}
-	return count;
+	by->count = count;
 }
 
 #include "hotpath/state/join_lines_text.h"

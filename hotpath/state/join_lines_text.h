@@ -29,17 +29,17 @@ static inline uint32_t least(uint32_t a, uint32_t b)
 /* Where lines lie: weir_join_index_line. */
 struct view {
 	uint64_t *const *segment;
-	uint32_t shift, mask;
+	uint32_t shift, mask, spread;
 };
 LINES_INLINE struct view view_of(const struct weir_join_index *ix)
 {
 	_Static_assert(WEIR_JOIN_LINE * sizeof(uint64_t) == 1 << 6,
 		       "the number of a line stands where its offset does");
-	return (struct view){ix->segment, ix->shift, ix->line_mask << 6};
+	return (struct view){ix->segment, ix->shift, ix->line_mask << 6, ix->spread};
 }
 LINES_INLINE uint64_t *line_at(const struct view *vw, uint32_t hash)
 {
-	return (uint64_t *)((uintptr_t)vw->segment[(uint64_t)hash >> vw->shift] + (hash & vw->mask));
+	return (uint64_t *)((uintptr_t)vw->segment[(uint64_t)hash >> vw->shift] + (hash * vw->spread & vw->mask));
 }
 
 /* The lines of a sheet's rows that have been asked for, and as many behind the last one. */
@@ -66,6 +66,7 @@ struct late {
 	struct weir_stub *stub;
 	uint64_t *line;
 	uint64_t place;
+	uint32_t hash;
 };
 struct entering {
 	struct weir_slot *sl;
@@ -78,9 +79,9 @@ struct entering {
 };
 
 /* One whose line holds its hash, or is full. */
-LINES_FN WEIR_NOINLINE void enter_closer(struct entering *en, struct weir_stub *st, uint64_t *line, uint64_t place)
+LINES_FN WEIR_NOINLINE void enter_closer(struct entering *en, struct weir_stub *st, uint64_t *line, uint32_t hash,
+					 uint64_t place)
 {
-	const uint32_t hash = (uint32_t)(place >> 32);
 	for (uint32_t step = 1;; step++) {
 		uint64_t empty;
 		if (line_own(&en->k, line, hash, &empty) != 0) {
@@ -100,14 +101,15 @@ LINES_FN WEIR_NOINLINE void enter_closer(struct entering *en, struct weir_stub *
 LINES_FN WEIR_NOINLINE void enter_late(struct entering *en)
 {
 	for (uint32_t i = 0; i < en->late_count; i++)
-		enter_closer(en, en->late[i].stub, en->late[i].line, en->late[i].place);
+		enter_closer(en, en->late[i].stub, en->late[i].line, en->late[i].hash, en->late[i].place);
 	en->late_count = 0;
 }
 
-LINES_FN WEIR_NOINLINE void enter_full(struct entering *en, struct weir_stub *st, uint64_t *line, uint64_t place)
+LINES_FN WEIR_NOINLINE void enter_full(struct entering *en, struct weir_stub *st, uint64_t *line, uint32_t hash,
+				       uint64_t place)
 {
-	en->late[en->late_count++] = (struct late){st, line, place};
-	__builtin_prefetch(weir_join_index_next(en->ix, (uint32_t)(place >> 32), 1), 1, 3);
+	en->late[en->late_count++] = (struct late){st, line, place, hash};
+	__builtin_prefetch(weir_join_index_next(en->ix, hash, 1), 1, 3);
 	if (en->late_count == LATE_MOST)
 		enter_late(en);
 }
@@ -140,11 +142,11 @@ LINES_FN void enter(struct weir_slot *sl, struct weir_sheet *sh, uint32_t from, 
 		at++;
 		st->older = 0;
 		if (WEIR_UNLIKELY(line_own(&k, line, hash, &empty) != 0)) {
-			enter_closer(&en, st, line, place);
+			enter_closer(&en, st, line, hash, place);
 			continue;
 		}
 		if (WEIR_UNLIKELY(empty == 0)) {
-			enter_full(&en, st, line, place);
+			enter_full(&en, st, line, hash, place);
 			continue;
 		}
 		*(line + WEIR_JOIN_LINE - empty) = place;

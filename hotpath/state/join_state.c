@@ -390,7 +390,7 @@ static inline void list_add(struct weir_slot *sl, struct weir_gen *g, struct wei
 		at = weir_join_index_find(sl, weir_hash_index(hash), g->code, key, key_bytes);
 		uint64_t place = weir_join_place_value(weir_hash_index(hash), g->code, weir_entry_ref(&bf->e));
 		if (at == NULL)
-			weir_join_index_add(sl, place);
+			weir_join_index_add(sl, weir_hash_index(hash), place);
 		else
 			*at = (list_insert(sl, g, bf, weir_join_place_record(&sl->pages, *at), fresh) ? place : *at) |
 			      (uint64_t)WEIR_JOIN_LIST << 32;
@@ -773,7 +773,8 @@ static bool rebuild_record(struct weir_slot *sl, struct weir_gen *g, struct weir
 			return false;
 		if (g->code != 0) { /* what stands in the index is looked for there, so all of its generation do */
 			sl->joined->deferring &= ~(1u << g->code);
-			weir_join_index_add(sl, weir_join_place_value(hash32, g->code | list, weir_entry_ref(&bf->e)));
+			weir_join_index_add(sl, hash32,
+					    weir_join_place_value(hash32, g->code | list, weir_entry_ref(&bf->e)));
 			if (weir_join_defers(def, side))
 				sl->joined->deferred_high[side] =
 					weir_max_i64(sl->joined->deferred_high[side], time_in(def, g, bf));

@@ -272,6 +272,74 @@ static void test_a_segment_too_small_for_its_keys(void **state)
 	rig_fini(&rg);
 }
 
+/* A key that is not there but for its hash's lowest bits, or its highest, costs no look at a record: line and place
+ * together hold all of a hash, behind full lines, too. */
+static void test_no_chance_hits(void **state)
+{
+	(void)state;
+	enum { KEYS = 100000 };
+	struct rig rg;
+	uint32_t met = 0, full = 0;
+	rig_init(&rg, 3600000);
+	for (uint32_t k = 0; k < KEYS; k++)
+		put(&rg, 0, k, 1000, k);
+	for (uint32_t k = KEYS; k < 2 * KEYS; k++) {
+		uint8_t data[32];
+		uint32_t hash = weir_hash_index(row_of(k, 0, 0, data).hash);
+		const uint64_t *line = weir_join_index_line(rg.sl->joined, hash);
+		for (uint32_t step = 1;; step++) {
+			struct weir_join_look lk = weir_join_line_look(line, weir_join_place_value(hash, 3, 0));
+			met += (uint32_t)__builtin_popcount(lk.others);
+			if (lk.empty != 0)
+				break;
+			full++;
+			line = weir_join_index_next(rg.sl->joined, hash, step);
+		}
+	}
+	assert_true(full > KEYS / 100);
+	assert_true(met < 20); /* by 32 bits there are 2 or 3; by 26 there would be a hundred and more */
+	rig_fini(&rg);
+}
+
+/* Places lie four lines from where they belong, across the edge from the last segment to the first one, when the index
+ * shrinks. */
+static void test_it_shrinks_across_the_edge(void **state)
+{
+	(void)state;
+	enum { LAST = 40, MANY = 20000, TIME = 6000000, LATER = 8000000 };
+	static uint32_t last[LAST];
+	struct rig rg;
+	uint64_t sum;
+	uint32_t k = 0;
+	rig_init(&rg, 3600000);
+	for (uint32_t n = 0, many = 0; n < LAST || many < MANY; k++) {
+		uint8_t data[32];
+		uint32_t hash = weir_hash_index(row_of(k, 0, 0, data).hash), line = hash * WEIR_JOIN_SPREAD >> 6 & 255;
+		if (line == 252 && hash >> 27 == 31 && n < LAST)
+			last[n++] = k;
+		else if (line >= 16 && line < 236 && many++ < MANY)
+			put(&rg, 0, k, 1000, k);
+	}
+	assert_int_equal(rg.sl->joined->line_mask, 255);
+	uint32_t segments = rg.sl->joined->segments;
+	assert_true(segments >= 16);
+	for (uint32_t n = 0; n < LAST; n++)
+		put(&rg, 0, last[n], n < LAST - 8 ? 1000 : TIME, n);
+	assert_int_equal(rg.sl->joined->segments, segments);
+	/* Those that stay fill the first line of all. */
+	assert_int_not_equal(rg.sl->joined->segment[0][7], 0);
+	assert_int_equal(rg.sl->joined->segment[0][8], 0);
+	weir_join_drop(rg.sl, LATER);
+	for (uint32_t i = 0; i < 12; i++) {
+		for (uint32_t n = 0; n < LAST; n++)
+			assert_int_equal(look(&rg, 1, last[n], TIME, LATER, &sum), n >= LAST - 8 ? 1 : 0);
+		weir_join_index_sweep(rg.sl);
+	}
+	assert_int_equal(rg.sl->joined->segments, 1);
+	assert_true(rg.sl->joined->line_mask < 16);
+	rig_fini(&rg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +349,8 @@ int main(void)
 		cmocka_unit_test(test_codes_come_again),
 		cmocka_unit_test(test_a_segment_too_small_for_its_keys),
 		cmocka_unit_test(test_an_empty_place_fits_no_hash),
+		cmocka_unit_test(test_no_chance_hits),
+		cmocka_unit_test(test_it_shrinks_across_the_edge),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
