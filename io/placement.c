@@ -5,6 +5,9 @@
  *                                partitioner puts them: keys that murmur2 puts elsewhere. Where both were written by
  *                                another one, the samples have keys in common and each in one partition: nothing is
  *                                wrong
+ *   records without a key        lie anywhere: alone, where they are in two partitions (what they are grouped by is in
+ *                                both, be it NULL or what their values say); that meet others, where there are more of
+ *                                them than of keys (a few have NULL there and would meet nothing anyway)
  */
 #include "io/placement.h"
 
@@ -24,9 +27,11 @@ struct place {
 struct sample {
 	uint32_t left; /* records still to be looked at */
 	uint32_t seen, wrong;
-	const struct weir_plan_scan *with; /* meets this scan; NULL: it is alone */
-	const char *state;                 /* that relies on it */
-	struct place *places;              /* PLACES of them */
+	uint32_t keyless, keyless_partition; /* records without a key, and where the first one lay */
+	bool keyless_apart;                  /* not all of them in that one */
+	const struct weir_plan_scan *with;   /* meets this scan; NULL: it is alone */
+	const char *state;                   /* that relies on it */
+	struct place *places;                /* PLACES of them */
 };
 
 struct weir_placement {
@@ -120,9 +125,15 @@ void weir_placement_unit(struct weir_placement *pc, uint32_t scan, const struct 
 	uint32_t step = u->count > OF_UNIT ? u->count / OF_UNIT : 1;
 	for (uint32_t i = 0; i < u->count && sm->left != 0; i += step) {
 		const struct weir_record *r = &u->records[i];
-		if (r->key == NULL)
-			continue;
 		sm->left--;
+		if (r->key == NULL && pc->pl->scans[scan].is_table)
+			continue; /* it is rejected, and said to be */
+		if (r->key == NULL) {
+			if (sm->keyless++ == 0)
+				sm->keyless_partition = u->partition;
+			sm->keyless_apart = sm->keyless_apart || u->partition != sm->keyless_partition;
+			continue;
+		}
 		sm->seen++;
 		bool elsewhere = is_elsewhere(sm, r, u->partition);
 		if (sm->with == NULL)
@@ -150,17 +161,40 @@ static bool lie_together(const struct sample *a, const struct sample *b)
 	return common != 0;
 }
 
+static bool say_keyless(const struct sample *sm, const char *name, struct weir_buf *out)
+{
+	if (!sm->keyless_apart || (sm->with != NULL && sm->keyless <= sm->seen))
+		return false;
+	weir_buf_printf(
+		out, "source %s: %u of %u sampled records have no key and lie in more than one partition, but state ",
+		name, sm->keyless, sm->keyless + sm->seen);
+	if (sm->with != NULL)
+		weir_buf_printf(out, "%s expects them where %s has them: it misses matches", sm->state, sm->with->name);
+	else
+		weir_buf_printf(out,
+				"%s keeps each partition for itself: a group has several rows, that of NULL, too, "
+				"unless a WHERE leaves them out",
+				sm->state);
+	weir_buf_puts(out,
+		      ". Take key.fields out of the table if the topic is not written by it, or let rows move within "
+		      "one process: exchange=local\n");
+	out->data[out->bytes - 1] = 0;
+	return true;
+}
+
 bool weir_placement_say(struct weir_placement *pc, uint32_t scan, bool end, struct weir_buf *out)
 {
 	struct sample *sm = &pc->of[scan];
 	const char *name = pc->pl->scans[scan].name;
-	if (sm->seen == 0 || (sm->left != 0 && !end))
+	if (sm->seen + sm->keyless == 0 || (sm->left != 0 && !end))
 		return false;
-	uint32_t seen = sm->seen, wrong = sm->wrong, tenths = (uint32_t)((uint64_t)wrong * 1000 / seen);
+	const struct sample was = *sm;
+	uint32_t seen = sm->seen, wrong = sm->wrong,
+		 tenths = (uint32_t)((uint64_t)wrong * 1000 / (seen != 0 ? seen : 1));
 	*sm = (struct sample){.with = sm->with, .state = sm->state, .places = sm->places};
 	const struct sample *other = sm->with != NULL ? &pc->of[sm->with - pc->pl->scans] : NULL;
 	if (wrong == 0 || (other != NULL && other->places != NULL && lie_together(sm, other)))
-		return false;
+		return say_keyless(&was, name, out);
 	weir_buf_printf(out, "source %s: %u of %u sampled keys (%u.%u %%) ", name, wrong, seen, tenths / 10,
 			tenths % 10);
 	if (sm->with != NULL)

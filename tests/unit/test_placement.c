@@ -145,6 +145,52 @@ static void test_joined_by_another_partitioner(void **state)
 	}
 }
 
+/* Records without a key lie anywhere, and so does what they are grouped by or joined with. */
+static void test_records_without_a_key(void **state)
+{
+	(void)state;
+	struct fixture fx;
+	struct weir_record r = {0};
+	/* Alone: in one partition nothing is wrong, in two there is. Those of a table are rejected, whatever lies
+	 * where. */
+	for (uint32_t partitions = 1; partitions <= 2; partitions++) {
+		make(&fx, false);
+		fx.scans[1].is_table = true;
+		fx.pc = weir_placement_create(&fx.pl);
+		feed(&fx, 0, 1000, BY_MURMUR2, 0);
+		for (uint32_t i = 0; i < 6; i++) {
+			struct weir_unit u = {.partition = i % partitions, .count = 1, .records = &r};
+			weir_placement_unit(fx.pc, 0, &u);
+			weir_placement_unit(fx.pc, 1, &u);
+		}
+		const char *text = say(&fx, 0, true);
+		assert_true((text != NULL) == (partitions == 2));
+		assert_true(text == NULL ||
+			    strstr(text, "source orders: 6 of 1006 sampled records have no key") != NULL);
+		assert_true(text == NULL || strstr(text, "Take key.fields out of the table") != NULL);
+		assert_null(say(&fx, 0, true));
+		assert_null(say(&fx, 1, true));
+		done(&fx);
+	}
+	/* A join: some without a key meet nothing; a topic that is not keyed at all misses its matches. */
+	for (uint32_t keyed = 0; keyed < 2; keyed++) {
+		make(&fx, true);
+		fx.pc = weir_placement_create(&fx.pl);
+		feed(&fx, 0, 1000, BY_MURMUR2, 0);
+		feed(&fx, 1, keyed * 100, BY_MURMUR2, 0);
+		for (uint32_t i = 0; i < 50; i++) {
+			struct weir_unit u = {.partition = i % 2, .count = 1, .records = &r};
+			weir_placement_unit(fx.pc, 1, &u);
+		}
+		assert_null(say(&fx, 0, true));
+		const char *text = say(&fx, 1, true);
+		assert_true((text != NULL) == (keyed == 0));
+		assert_true(text == NULL || strstr(text, "50 of 50 sampled records have no key") != NULL);
+		assert_true(text == NULL || strstr(text, "state j expects them where orders has them") != NULL);
+		done(&fx);
+	}
+}
+
 static void test_the_sample_is_bounded(void **state)
 {
 	(void)state;
@@ -154,7 +200,7 @@ static void test_the_sample_is_bounded(void **state)
 	feed(&fx, 0, 4096, BY_MURMUR2, 0);
 	feed(&fx, 0, 1000, ROUND_ROBIN, 0); /* nobody looks any more */
 	assert_null(say(&fx, 0, true));
-	/* Of a large unit some 64 records, from all over it; records without a key are passed over. */
+	/* Of a large unit some 64 records, from all over it; records without a key are no keys. */
 	static struct weir_record many[1000];
 	for (uint32_t i = 0; i < 1000; i++)
 		many[i] = (struct weir_record){.key = i % 2 == 0 ? (const uint8_t *)"k" : NULL, .key_bytes = 1};
@@ -190,6 +236,7 @@ int main(void)
 		cmocka_unit_test(test_alone_any_partitioner_will_do),
 		cmocka_unit_test(test_joined_keys_lie_where_murmur2_says),
 		cmocka_unit_test(test_joined_by_another_partitioner),
+		cmocka_unit_test(test_records_without_a_key),
 		cmocka_unit_test(test_the_sample_is_bounded),
 		cmocka_unit_test(test_nothing_relies_on_it),
 	};
