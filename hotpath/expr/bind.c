@@ -84,28 +84,57 @@ static void clock_problem(const char *name, struct weir_expr_problem *pb)
 		 "results never depend on the wall clock: use the record's time (METADATA FROM 'timestamp')");
 }
 
+static bool is_of(const struct weir_scope_column *c, const char *qualifier)
+{
+	return c->qualifier != NULL && strcmp(c->qualifier, qualifier) == 0;
+}
+
+/* The tables that there are, in place of one that there is not. */
+static void hint_of_tables(const struct weir_scope *sc, char *hint, size_t bytes)
+{
+	size_t used = 0;
+	for (uint32_t i = 0; i < sc->count && used + 100 < bytes; i++) {
+		const char *q = sc->columns[i].qualifier;
+		bool told = q == NULL || sc->columns[i].hidden;
+		for (uint32_t k = 0; k < i && !told; k++)
+			told = is_of(&sc->columns[k], q);
+		if (!told)
+			used += (size_t)snprintf(hint + used, bytes - used, "%s%.60s",
+						 used == 0 ? "columns here are those of " : ", ", q);
+	}
+}
+
 static void unknown_column(const struct weir_scope *sc, const char *qualifier, const char *name,
 			   struct weir_expr_problem *pb)
 {
 	const char **names = weir_xcalloc(sc->count + 1, sizeof *names);
+	const char *other = NULL;
 	bool known_qualifier = qualifier == NULL;
+	uint32_t count = 0;
+	for (uint32_t i = 0; qualifier != NULL && i < sc->count; i++)
+		known_qualifier = known_qualifier || is_of(&sc->columns[i], qualifier);
 	for (uint32_t i = 0; i < sc->count; i++) {
-		names[i] = sc->columns[i].name;
-		if (qualifier != NULL && sc->columns[i].qualifier != NULL &&
-		    strcmp(sc->columns[i].qualifier, qualifier) == 0)
-			known_qualifier = true;
+		if (qualifier == NULL || is_of(&sc->columns[i], qualifier))
+			names[count++] = sc->columns[i].name;
+		else if (strcmp(sc->columns[i].name, name) == 0 && sc->columns[i].qualifier != NULL)
+			other = sc->columns[i].qualifier;
 	}
 	const char *near = NULL;
-	for (uint32_t i = 0; i < sc->count && near == NULL; i++)
+	for (uint32_t i = 0; i < count && near == NULL; i++)
 		near = same_letters(names[i], name) ? names[i] : NULL;
 	if (near != NULL)
 		snprintf(pb->hint, sizeof pb->hint, "names are case-sensitive: did you mean %.100s?", near);
-	else if ((near = weir_nearest_name(name, strlen(name), names, sc->count)) != NULL)
+	else if (other != NULL)
+		snprintf(pb->hint, sizeof pb->hint, "did you mean %.60s.%.60s?", other, name);
+	else if ((near = weir_nearest_name(name, strlen(name), names, count)) != NULL)
 		snprintf(pb->hint, sizeof pb->hint, "did you mean %.100s?", near);
 	if (!known_qualifier) {
 		snprintf(pb->text, sizeof pb->text, "unknown table or column %.100s in %.100s.%.100s", qualifier,
 			 qualifier, name);
-		pb->hint[0] = 0;
+		if (other == NULL) {
+			pb->hint[0] = 0;
+			hint_of_tables(sc, pb->hint, sizeof pb->hint);
+		}
 	} else {
 		snprintf(pb->text, sizeof pb->text, "unknown column %.100s%s%.100s", qualifier == NULL ? "" : qualifier,
 			 qualifier == NULL ? "" : ".", name);
@@ -152,8 +181,12 @@ static const struct weir_expr *bind_column(struct binder *b, const struct weir_a
 	if (found > 1) {
 		snprintf(pb->text, sizeof pb->text, "column %.60s is ambiguous", a->text);
 		const char *q = b->scope->columns[i].qualifier;
-		if (a->qualifier == NULL && q != NULL)
+		uint32_t of_one = q == NULL ? found : find_column(b->scope, q, a->text, &i);
+		if (of_one == 1)
 			snprintf(pb->hint, sizeof pb->hint, "write %.60s.%.60s", q, a->text);
+		else
+			snprintf(pb->hint, sizeof pb->hint, "two columns%s%.60s are called so: rename one with AS",
+				 q != NULL ? " of " : "", q != NULL ? q : "");
 		return NULL;
 	}
 	if (a->qualifier != NULL && find_column(b->scope, NULL, a->qualifier, &i) == 1)

@@ -623,7 +623,9 @@ static struct weir_ast *parse_paren(struct parser *p)
 {
 	p->ts->next++;
 	if (is(p, "SELECT"))
-		return fail(p, peek(p), NULL, "not supported yet: a sub-query as a value");
+		return fail(p, peek(p),
+			    "join with it: LEFT JOIN (SELECT k, MAX(x) AS x FROM t GROUP BY k) AS g ON a.k = g.k",
+			    "not supported yet: a sub-query as a value");
 	struct weir_ast *a = parse_expr(p, PREC_OR);
 	if (a == NULL)
 		return NULL;

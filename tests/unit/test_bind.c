@@ -150,6 +150,7 @@ static void test_columns(void **state)
 	expect_error("i + amout", 5, "unknown column amout");
 	expect_error("I", 1, "names are case-sensitive: did you mean i?");
 	expect_error("v.i", 1, "unknown table or column v");
+	expect_error("v.q", 1, "columns here are those of t, ");
 	expect_error("t.okk", 1, "did you mean ok?");
 	expect_error("both", 1, "ambiguous");
 	expect_error("s.name", 1, "has no field name");

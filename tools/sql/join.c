@@ -23,6 +23,7 @@ struct condition {
 	bool has_low, has_high;
 	int64_t low, high;         /* bounds of r.time - l.time */
 	bool same_start, same_end; /* ON compares the two sides' windows */
+	bool by_months;            /* ON compares times that lie months apart */
 	const struct weir_expr *rest;
 	struct weir_buf pairs; /* struct pair: of two tables */
 	bool swapped;          /* the right table refers to the left one */
@@ -222,6 +223,15 @@ static void bound_high(struct condition *cd, int64_t ms)
 	cd->has_high = true;
 }
 
+/* Whether months are added to something in e. */
+static bool adds_months(const struct weir_expr *e)
+{
+	bool adds = false;
+	for (uint32_t i = 0; i < e->arg_count; i++)
+		adds = adds || e->args[i]->type.kind == WEIR_KIND_INTERVAL_MONTH || adds_months(e->args[i]);
+	return adds;
+}
+
 /* A comparison of the two sides' time attributes: l.t + a OP r.t + b. */
 static bool take_time(struct condition *cd, const struct weir_expr *e)
 {
@@ -230,8 +240,10 @@ static bool take_time(struct condition *cd, const struct weir_expr *e)
 	int64_t ms[2];
 	while (op < WEIR_COUNT_OF(names) && !is_call(e, names[op], 2))
 		op++;
-	if (op == WEIR_COUNT_OF(names) || !time_term(cd, e->args[0], &column[0], &ms[0]) ||
-	    !time_term(cd, e->args[1], &column[1], &ms[1]))
+	if (op == WEIR_COUNT_OF(names))
+		return false;
+	cd->by_months = cd->by_months || adds_months(e);
+	if (!time_term(cd, e->args[0], &column[0], &ms[0]) || !time_term(cd, e->args[1], &column[1], &ms[1]))
 		return false;
 	uint32_t left = column[0] >= cd->left_count;
 	if ((column[1] >= cd->left_count) == left)
@@ -425,6 +437,75 @@ static bool is_full_join(const struct weir_node *n)
 	return n->doubles || (n->kind == WEIR_NODE_JOIN && n->join->kind == WEIR_JOIN_FULL);
 }
 
+static const char *full_name(struct weir_sql *sq, const struct sql_rel *rel, uint32_t c)
+{
+	const char *of = rel->qualifiers == NULL || c >= rel->column_count ? rel->qualifier : rel->qualifiers[c];
+	const char *name = rel->node->columns[c].name;
+	return of == NULL ? name : weir_mem_printf(sq->m, "%s.%s", of, name);
+}
+
+/* A visible column of that role; NULL: there is none. */
+static const char *name_of_role(struct weir_sql *sq, const struct sql_rel *rel, enum weir_column_role role)
+{
+	for (uint32_t c = 0; c < rel->column_count; c++)
+		if (rel->node->columns[c].role == role)
+			return full_name(sq, rel, c);
+	return NULL;
+}
+
+/* Two streams without bounds in time, or with one: what to write, in the names of the query. */
+static enum weir_err no_bounds(const struct condition *cd, uint32_t at)
+{
+	struct weir_sql *sq = cd->sq;
+	const char *time[2], *start[2], *end[2], *hint;
+	static const char *const text = "a join of two streams needs bounds in time: how far their time attributes may "
+					"lie apart, both ways";
+	for (uint32_t s = 0; s < 2; s++) {
+		const struct sql_rel *rel = cd->side[s];
+		start[s] = name_of_role(sq, rel, WEIR_ROLE_WINDOW_START);
+		end[s] = name_of_role(sq, rel, WEIR_ROLE_WINDOW_END);
+		time[s] = name_of_role(sq, rel, WEIR_ROLE_ROWTIME);
+		if (time[s] == NULL)
+			time[s] = name_of_role(sq, rel, WEIR_ROLE_WINDOW_TIME);
+	}
+	for (uint32_t s = 0; s < 2; s++) {
+		const struct sql_rel *rel = cd->side[s];
+		if (time[s] != NULL || start[s] != NULL)
+			continue;
+		for (uint32_t c = 0; c < rel->column_count; c++)
+			if (sql_time_may_be_missing(rel->node, c))
+				return sql_error(sq, at, SQL_KEPT_TIME,
+						 "%s: %s is none any more, it is NULL in rows that an "
+						 "outer join keeps without a match",
+						 text, full_name(sq, rel, c));
+		const char *name = rel->qualifier != NULL ? rel->qualifier
+				   : s == 0               ? "the left side"
+							  : "the right side";
+		hint = rel->node->kind == WEIR_NODE_SOURCE
+			       ? weir_mem_printf(
+					 sq->m,
+					 "%s has none: declare WATERMARK FOR t AS t - INTERVAL '5' SECOND where it is "
+					 "created, or PRIMARY KEY (k) NOT ENFORCED if it is to be a table",
+					 name)
+			       : weir_mem_printf(sq->m,
+						 "%s hands none on: let it select the column of WATERMARK FOR, too",
+						 name);
+		return sql_error(sq, at, hint, "%s", text);
+	}
+	if (start[0] != NULL && start[1] != NULL && end[0] != NULL && end[1] != NULL)
+		hint = weir_mem_printf(sq->m, "add %s = %s AND %s = %s", start[1], start[0], end[1], end[0]);
+	else if (time[0] == NULL || time[1] == NULL)
+		hint = "hand window_start and window_end, or the time attribute, on from both sides";
+	else if (cd->by_months)
+		hint = weir_mem_printf(
+			sq->m, "months are not equally long, write days: %s BETWEEN %s AND %s + INTERVAL '30' DAY",
+			time[1], time[0], time[0]);
+	else
+		hint = weir_mem_printf(sq->m, "add %s BETWEEN %s - INTERVAL '1' HOUR AND %s + INTERVAL '1' HOUR",
+				       time[1], time[0], time[0]);
+	return sql_error(sq, at, hint, "%s", text);
+}
+
 static enum weir_err check_condition(const struct condition *cd)
 {
 	struct weir_sql *sq = cd->sq;
@@ -465,16 +546,9 @@ static enum weir_err check_condition(const struct condition *cd)
 					      : "compare a column of each side: a.k = b.k",
 				 "a join needs columns that are equal");
 	if (!l->is_table && !r->is_table && (!cd->has_low || !cd->has_high))
-		return sql_error(
-			sq, at,
-			l->rowtime < 0 || r->rowtime < 0
-				? "both need a time attribute (WATERMARK FOR t AS t); then add r.t BETWEEN l.t - "
-				  "INTERVAL '1' HOUR AND l.t + INTERVAL '1' HOUR"
-				: "add r.t BETWEEN l.t - INTERVAL '1' HOUR AND l.t + INTERVAL '1' HOUR",
-			"a join of two streams needs bounds in time: how far their time attributes may lie "
-			"apart, both ways");
+		return no_bounds(cd, at);
 	if ((cd->has_low || cd->has_high) && cd->low > cd->high)
-		return sql_error(sq, at, NULL, "the bounds in time leave nothing");
+		return sql_error(sq, at, "BETWEEN takes the earlier bound first", "the bounds in time leave nothing");
 	return WEIR_OK;
 }
 
@@ -566,13 +640,6 @@ static struct weir_node *build_both_kept(struct condition *cd, struct weir_node 
 	struct weir_node *both = weir_build_union(sq->tp, kept, 2);
 	both->doubles = true;
 	return both;
-}
-
-static const char *full_name(struct weir_sql *sq, const struct sql_rel *rel, uint32_t c)
-{
-	const char *of = rel->qualifiers == NULL || c >= rel->column_count ? NULL : rel->qualifiers[c];
-	const char *name = rel->node->columns[c].name;
-	return of == NULL ? name : weir_mem_printf(sq->m, "%s.%s", of, name);
 }
 
 /* What names a row of joined tables where no one column does: COALESCE of the keys of a full join, behind the visible
@@ -741,6 +808,23 @@ static void fini(struct condition *cd)
 	weir_buf_fini(&cd->pairs);
 }
 
+/* Two tables of one name: neither could be meant by it. */
+static enum weir_err check_names(struct weir_sql *sq, const struct sql_join *jn, const struct sql_rel *left,
+				 const struct sql_rel *right)
+{
+	bool same = false;
+	for (uint32_t c = 0; right->qualifier != NULL && c < left->column_count; c++) {
+		const char *of = left->qualifiers != NULL ? left->qualifiers[c] : left->qualifier;
+		same = same || (of != NULL && strcmp(of, right->qualifier) == 0);
+	}
+	return !same ? WEIR_OK
+		     : sql_error(sq, jn->right.at,
+				 weir_mem_printf(sq->m, "give one of them another name: %s AS %s2",
+						 jn->right.table != NULL ? jn->right.table : "(SELECT ..)",
+						 right->qualifier),
+				 "two tables are called %s", right->qualifier);
+}
+
 enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, struct sql_where *wh,
 			       struct sql_rel *rel)
 {
@@ -748,6 +832,9 @@ enum weir_err sql_compile_join(struct weir_sql *sq, const struct sql_join *jn, s
 	if (jn->unnest != NULL)
 		return sql_compile_unnest(sq, jn, rel);
 	enum weir_err err = sql_compile_from(sq, &jn->right, false, &right);
+	if (err != WEIR_OK)
+		return err;
+	err = check_names(sq, jn, &left, &right);
 	if (err != WEIR_OK)
 		return err;
 	struct condition cd = {.sq = sq,

@@ -323,8 +323,15 @@ static bool unnest_follows(const struct weir_sql *sq, uint32_t *words)
 /* What may not follow a table. */
 static enum weir_err check_after_from(struct weir_sql *sq)
 {
+	uint32_t side = is(sq, "LEFT") || is(sq, "RIGHT");
+	bool anti = weir_token_is_at(&sq->ts, side, "ANTI");
 	if (unnest_follows(sq, NULL))
 		return WEIR_OK;
+	if ((anti || weir_token_is_at(&sq->ts, side, "SEMI")) && weir_token_is_at(&sq->ts, side + 1, "JOIN"))
+		return sql_error(sq, sq->ts.next,
+				 anti ? "write WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.k = x)"
+				      : "write WHERE EXISTS (SELECT 1 FROM t WHERE t.k = x)",
+				 "not supported yet: %s JOIN", anti ? "ANTI" : "SEMI");
 	if (is(sq, "NATURAL"))
 		return sql_error(sq, sq->ts.next, "write JOIN t USING (k)", "not supported yet: NATURAL JOIN");
 	if (is(sq, "MATCH_RECOGNIZE"))
@@ -366,7 +373,10 @@ static enum weir_err parse_from(struct weir_sql *sq, struct sql_from *f)
 	} else if (window_follows(sq) != NULL) {
 		err = parse_window(sq, f);
 	} else if (is(sq, "LATERAL") || (is(sq, "UNNEST") && weir_token_is_at(&sq->ts, 1, "("))) {
-		err = sql_error(sq, f->at, NULL, "not supported yet: %s", weir_token_peek(&sq->ts, 0)->text);
+		err = sql_error(sq, f->at,
+				is(sq, "LATERAL") ? "join the table itself: JOIN t ON a.k = t.k"
+						  : "write FROM t CROSS JOIN UNNEST(t.items) AS i (item)",
+				"not supported yet: %s", weir_token_peek(&sq->ts, 0)->text);
 	} else {
 		err = sql_table_name(sq, "a table name", &f->table);
 		if (err == WEIR_OK && is(sq, "("))
@@ -460,6 +470,19 @@ static enum weir_err parse_on_true(struct weir_sql *sq, const struct sql_join *j
 	return err;
 }
 
+/* A join without its condition: what stands there instead often says what is missing. */
+static enum weir_err no_condition(struct weir_sql *sq)
+{
+	const char *hint = "write JOIN t ON a.k = t.k";
+	if (is(sq, "FOR"))
+		hint = "the table's other name comes last: JOIN t FOR SYSTEM_TIME AS OF a.event_time AS x ON a.k = x.k";
+	else if (is(sq, "WITHIN"))
+		hint = "bounds in time stand in ON: a.k = t.k AND t.event_time BETWEEN a.event_time - INTERVAL '1' "
+		       "HOUR AND "
+		       "a.event_time + INTERVAL '1' HOUR";
+	return sql_error(sq, sq->ts.next, hint, "expected ON after JOIN");
+}
+
 static enum weir_err parse_joins(struct weir_sql *sq, struct sql_query *q)
 {
 	struct weir_buf joins = {0};
@@ -506,7 +529,7 @@ static enum weir_err parse_joins(struct weir_sql *sq, struct sql_query *q)
 		else if (err == WEIR_OK && accept(sq, "USING"))
 			err = parse_using(sq, &jn);
 		else if (err == WEIR_OK)
-			err = sql_error(sq, sq->ts.next, "write JOIN t ON a.k = t.k", "expected ON after JOIN");
+			err = no_condition(sq);
 		if (err != WEIR_OK)
 			break;
 		weir_buf_put(&joins, &jn, sizeof jn);

@@ -291,6 +291,28 @@ static enum weir_err compile_table(struct weir_sql *sq, const struct sql_from *f
 	return err;
 }
 
+bool sql_time_may_be_missing(const struct weir_node *n, uint32_t column)
+{
+	bool missing = false;
+	while (n->kind == WEIR_NODE_FILTER || n->kind == WEIR_NODE_PROJECT || n->kind == WEIR_NODE_JOIN) {
+		uint32_t side = 0;
+		if (n->kind == WEIR_NODE_PROJECT) {
+			if (column >= n->column_count || n->exprs[column]->op != WEIR_EXPR_COLUMN)
+				return false;
+			column = n->exprs[column]->column;
+		} else if (n->kind == WEIR_NODE_JOIN) {
+			enum weir_join_kind kind = n->join->kind;
+			side = column >= n->inputs[0]->column_count;
+			column -= side == 1 ? n->inputs[0]->column_count : 0;
+			missing = missing || kind == WEIR_JOIN_FULL ||
+				  kind == (side == 0 ? WEIR_JOIN_RIGHT : WEIR_JOIN_LEFT);
+		}
+		n = n->inputs[side];
+	}
+	return missing && column < n->column_count &&
+	       (n->columns[column].role == WEIR_ROLE_ROWTIME || n->columns[column].role == WEIR_ROLE_WINDOW_TIME);
+}
+
 /* The column that DESCRIPTOR names, which must be a time attribute. */
 static enum weir_err find_time(struct weir_sql *sq, const struct sql_from *f, const struct sql_rel *rel, uint32_t *out)
 {
@@ -305,6 +327,12 @@ static enum weir_err find_time(struct weir_sql *sq, const struct sql_from *f, co
 			*out = i;
 			return WEIR_OK;
 		}
+		if (sql_time_may_be_missing(rel->node, i))
+			return sql_error(
+				sq, f->time_at, SQL_KEPT_TIME,
+				"column %s is no time attribute any more: it is NULL in rows that an outer join "
+				"keeps without a match",
+				f->time_column);
 		snprintf(hint, sizeof hint,
 			 "declare WATERMARK FOR %.60s AS %.60s - INTERVAL '5' SECOND where its table is created",
 			 names[i], names[i]);
@@ -321,6 +349,11 @@ static enum weir_err compile_window(struct weir_sql *sq, const struct sql_from *
 	if (rel->window != NULL)
 		return sql_error(sq, f->window_at, "aggregate with GROUP BY window_start, window_end first",
 				 "a window over rows that are in windows already");
+	if (rel->node->kind == WEIR_NODE_SOURCE && rel->node->is_table)
+		return sql_error(sq, f->window_at,
+				 "to read its records as a stream, declare the topic once more without PRIMARY KEY",
+				 "not supported yet: windows over a table (%s has a PRIMARY KEY)",
+				 f->table != NULL ? f->table : "it");
 	if (rel->node->is_table)
 		return sql_error(sq, f->window_at, "window the stream that the table is made from",
 				 "not supported yet: windows over a table (a plain GROUP BY)");
