@@ -954,6 +954,27 @@ static bool check_over(struct weir_topology *tp, const struct weir_node *in, con
 	return true;
 }
 
+struct weir_node *weir_build_timed(struct weir_topology *tp, struct weir_node *in, uint32_t column)
+{
+	if (in->is_table || in->rowtime >= 0 || in->columns[column].role != WEIR_ROLE_ROWTIME)
+		return in;
+	const char **names = weir_mem_take(&tp->m, in->column_count * sizeof *names);
+	const struct weir_expr **exprs = weir_mem_take(&tp->m, in->column_count * sizeof *exprs);
+	for (uint32_t c = 0; c < in->column_count; c++) {
+		names[c] = in->columns[c].name;
+		exprs[c] = weir_expr_column(&tp->m, c, &in->columns[c].type, names[c]);
+	}
+	struct weir_node *n = weir_build_project(tp, in, names, exprs, in->column_count);
+	if (n->kind != WEIR_NODE_PROJECT)
+		return n; /* broken */
+	/* The other side's time lags behind this one's: rows that are held until this one has come would be late by it.
+	 */
+	for (uint32_t c = 0; c < n->column_count; c++)
+		columns_of(n)[c].role = c == column ? WEIR_ROLE_ROWTIME : WEIR_ROLE_NONE;
+	n->rowtime = (int32_t)column;
+	return n;
+}
+
 struct weir_node *weir_build_over(struct weir_topology *tp, struct weir_node *in, const char *state_name,
 				  const struct weir_over_spec *spec, const char *const *names)
 {

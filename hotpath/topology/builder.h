@@ -218,6 +218,9 @@ struct weir_node *weir_build_join(struct weir_topology *tp, struct weir_node *le
 				  const char *state_name, const struct weir_join_spec *spec);
 /* in's columns, and behind them names[i] with the result of spec->fns[i] (copied) for each row. in is a stream with a
  * time attribute. */
+/* in, with that column as its time attribute: a join of two streams hands on those of both sides, and what orders rows
+ * by time says by which. Without effect where it is the one already, or is none. */
+struct weir_node *weir_build_timed(struct weir_topology *tp, struct weir_node *in, uint32_t column);
 struct weir_node *weir_build_over(struct weir_topology *tp, struct weir_node *in, const char *state_name,
 				  const struct weir_over_spec *spec, const char *const *names);
 /* in's columns, once for each element of array (over in's columns), and behind them "element" (an ARRAY of that element

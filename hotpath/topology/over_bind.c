@@ -92,7 +92,7 @@ static bool same_lists(const struct weir_ast_over *a, const struct weir_ast_over
 	return same;
 }
 
-static enum weir_err check_order(struct weir_over_bind *ob, const struct weir_ast_over *ov)
+static enum weir_err check_order(struct weir_over_bind *ob, struct weir_topology *tp, const struct weir_ast_over *ov)
 {
 	const struct weir_expr *e = NULL;
 	if (ov->order_count == 0 && ob->time_implied)
@@ -108,9 +108,13 @@ static enum weir_err check_order(struct weir_over_bind *ob, const struct weir_as
 	enum weir_err err = weir_expr_bind(&ob->scope, ob->ts, ov->order[0], ob->m, &e, ob->dg);
 	if (err != WEIR_OK)
 		return err;
+	if (e->op == WEIR_EXPR_COLUMN)
+		ob->in = weir_build_timed(tp, (struct weir_node *)(uintptr_t)ob->in, e->column);
 	if (e->op != WEIR_EXPR_COLUMN || (int32_t)e->column != ob->in->rowtime)
 		return error_at(ob, ov->order[0]->at,
-				"declare WATERMARK FOR it where its table is created, and hand the column on",
+				"declare WATERMARK FOR it where its table is created, and hand the column on; of an "
+				"outer join, "
+				"that of the side whose rows are kept",
 				"OVER orders a stream by its time attribute, and by nothing else");
 	return WEIR_OK;
 }
@@ -307,7 +311,7 @@ enum weir_err weir_over_bind_build(struct weir_over_bind *ob, struct weir_topolo
 			err = error_at(ob, a->over->at + 1, "add WINDOW name AS (PARTITION BY ... ORDER BY ...)",
 				       "unknown window %s", a->over->name);
 		if (err == WEIR_OK)
-			err = check_order(ob, a->over);
+			err = check_order(ob, tp, a->over);
 		if (err == WEIR_OK && !same_lists(call_at(ob, 0)->over, a->over))
 			err = error_at(ob, a->over->at, "compute one of them in a sub-query",
 				       "functions OVER of one SELECT share PARTITION BY and ORDER BY");

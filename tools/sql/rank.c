@@ -124,8 +124,7 @@ static struct weir_ast *take_limit(const struct rank *rk, struct weir_ast *a, co
 
 /* ---- building it ---- */
 
-static enum weir_err check(const struct rank *rk, const struct sql_rel *in, const struct weir_scope *scope,
-			   int64_t limit)
+static enum weir_err check(const struct rank *rk, struct sql_rel *in, const struct weir_scope *scope, int64_t limit)
 {
 	struct weir_sql *sq = rk->sq;
 	const struct weir_ast_over *ov = rk->over;
@@ -140,6 +139,8 @@ static enum weir_err check(const struct rank *rk, const struct sql_rel *in, cons
 	enum weir_err err = ov->order_count != 1 ? WEIR_OK : sql_bind(sq, scope, ov->order[0], &e);
 	if (err != WEIR_OK)
 		return err;
+	if (e != NULL && e->op == WEIR_EXPR_COLUMN)
+		in->node = weir_build_timed(sq->tp, in->node, e->column);
 	if (e == NULL || e->op != WEIR_EXPR_COLUMN || (int32_t)e->column != in->node->rowtime)
 		return sql_error(sq, ov->order_count > 0 ? ov->order[0]->at : ov->at,
 				 "ORDER BY the time attribute, of WATERMARK FOR it: the last row of each partition",
