@@ -675,7 +675,9 @@ static void scan_finish(struct weir_planner *p, uint32_t index)
 		for (uint32_t c = 0; c < def->column_count; c++) {
 			const struct weir_table_column *col = &def->columns[c];
 			bool from_key = col->kind == WEIR_COLUMN_PHYSICAL && read_from_key(def, c);
-			if (pass == 0 && col->kind == WEIR_COLUMN_PHYSICAL && !from_key) {
+			/* Where a column stands among those of the value, counts those that the key has, too. */
+			if (pass == 0 && col->kind == WEIR_COLUMN_PHYSICAL &&
+			    !(from_key && def->options.value_except_key)) {
 				field_fill(p->m, &all[sc->all_count], col, sc->all_count, NULL);
 				sc->all_count++;
 			}

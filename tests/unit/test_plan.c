@@ -66,6 +66,29 @@ static void test_direct_only_when_the_sources_key_is_grouped_by(void **state)
 	weir_topology_destroy(tp);
 }
 
+/* A table's key is read from the record's key; a value whose columns have no names holds it, too, unless told. */
+static void test_values_hold_the_keys_columns(void **state)
+{
+	(void)state;
+	for (int except = 0; except < 2; except++) {
+		char options[100];
+		uint32_t partitions[] = {6};
+		struct weir_topology *tp = weir_topology_create();
+		snprintf(options, sizeof options, "path=in topic=t format=packed value.fields-include=%s",
+			 except != 0 ? "EXCEPT_KEY" : "ALL");
+		struct weir_table *tb = weir_table(tp, "t", "a INT, k STRING, b INT", "k", options);
+		(void)weir_sink(weir_to_stream(tb), "out", "path=out topic=o format=json key.format=raw key.fields=k");
+		struct weir_plan *pl = plan(tp, partitions);
+		const struct weir_plan_scan *sc = &pl->scans[0];
+		assert_int_equal(sc->all_count, except != 0 ? 2 : 3);
+		assert_int_equal(sc->key_count, 1);
+		assert_int_equal(sc->value_count, 2);
+		assert_int_equal(sc->value_fields[0].ordinal, 0);
+		assert_int_equal(sc->value_fields[1].ordinal, except != 0 ? 1 : 2);
+		weir_topology_destroy(tp);
+	}
+}
+
 /* Rows of UNNEST pass where they are read, whatever its key; and with no other stage nothing is kept. */
 static void test_unnest_keeps_nothing(void **state)
 {
@@ -273,6 +296,7 @@ int main(void)
 		cmocka_unit_test(test_direct_only_when_the_sources_key_is_grouped_by),
 		cmocka_unit_test(test_several_topics_are_not_direct),
 		cmocka_unit_test(test_what_bounds_a_state),
+		cmocka_unit_test(test_values_hold_the_keys_columns),
 		cmocka_unit_test(test_unnest_keeps_nothing),
 		cmocka_unit_test(test_a_changed_key_is_not_the_sources),
 		cmocka_unit_test(test_two_sources_are_direct_with_equal_partitions_only),
