@@ -95,9 +95,15 @@ void weir_marker_encode(const struct weir_marker *mk, struct weir_buf *out)
 	put32(out, mk->input_count);
 	for (uint32_t i = 0; i < mk->input_count; i++) {
 		const struct weir_marker_input *in = &mk->inputs[i];
-		uint16_t n = (uint16_t)in->topic_bytes;
+		uint32_t bytes = in->topic_bytes + (in->table_bytes != 0) + in->table_bytes;
+		uint16_t n = (uint16_t)bytes;
+		WEIR_ASSERT(n == bytes);
 		weir_buf_put(out, &n, sizeof n);
-		weir_buf_put(out, in->topic, n);
+		weir_buf_put(out, in->topic, in->topic_bytes);
+		if (in->table_bytes != 0) {
+			weir_buf_put_byte(out, 0);
+			weir_buf_put(out, in->table, in->table_bytes);
+		}
 		put32(out, in->partition);
 		put64(out, (uint64_t)in->offset);
 		put64(out, (uint64_t)in->time);
@@ -152,8 +158,14 @@ enum weir_err weir_marker_decode(struct weir_marker *mk, const uint8_t *value, s
 	for (uint32_t i = 0; i < mk->input_count && !c.bad; i++) {
 		uint16_t n;
 		memcpy(&n, get(&c, 2), 2);
-		mk->inputs[i].topic_bytes = n;
-		mk->inputs[i].topic = (const char *)get(&c, n);
+		struct weir_marker_input *in = &mk->inputs[i];
+		const char *text = (const char *)get(&c, n), *end = n != 0 ? memchr(text, 0, n) : NULL;
+		*in = (struct weir_marker_input){.topic = text, .topic_bytes = n};
+		if (end != NULL && !c.bad) {
+			in->topic_bytes = (uint32_t)(end - text);
+			in->table = end + 1;
+			in->table_bytes = n - in->topic_bytes - 1;
+		}
 		mk->inputs[i].partition = weir_load_le32(get(&c, 4));
 		mk->inputs[i].offset = (int64_t)weir_load_le64(get(&c, 8));
 		mk->inputs[i].time = (int64_t)weir_load_le64(get(&c, 8));
@@ -187,11 +199,15 @@ static void describe_marker(const struct weir_record *r, struct weir_buf *out)
 	weir_buf_printf(
 		out, ",\"epoch\":%" PRIu64 ",\"records\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"frames\":%u,\"inputs\":[",
 		mk.epoch, mk.records, mk.bytes, mk.count);
-	for (uint32_t i = 0; i < mk.input_count; i++)
-		weir_buf_printf(out,
-				"%s{\"topic\":\"%.*s\",\"partition\":%u,\"offset\":%" PRId64 ",\"time\":%" PRId64 "}",
-				i ? "," : "", (int)mk.inputs[i].topic_bytes, mk.inputs[i].topic, mk.inputs[i].partition,
-				mk.inputs[i].offset, mk.inputs[i].time == INT64_MIN ? -1 : mk.inputs[i].time);
+	for (uint32_t i = 0; i < mk.input_count; i++) {
+		const struct weir_marker_input *in = &mk.inputs[i];
+		weir_buf_printf(out, "%s{\"topic\":\"%.*s\",\"partition\":%u,\"offset\":%" PRId64 ",\"time\":%" PRId64,
+				i ? "," : "", (int)in->topic_bytes, in->topic, in->partition, in->offset,
+				in->time == INT64_MIN ? -1 : in->time);
+		if (in->table_bytes != 0)
+			weir_buf_printf(out, ",\"table\":\"%.*s\"", (int)in->table_bytes, in->table);
+		weir_buf_puts(out, "}");
+	}
 	weir_buf_puts(out, "],\"slots\":[");
 	for (uint32_t i = 0; i < mk.slot_count; i++)
 		weir_buf_printf(out, "%s{\"slot\":%u,\"task_time\":%" PRId64 ",\"bytes\":%u}", i ? "," : "",

@@ -7,11 +7,13 @@
  *          'M'                                  marker        value  below
  *   frame  version:u8 epoch:le64 body... xxh3:le64 over key and everything before
  *   marker version:u8 epoch records bytes sum:le64 count:le32
- *          inputs:le32 { topic_bytes:le16 topic partition:le32 offset:le64 time:le64 }
+ *          inputs:le32 { bytes:le16 topic [0 table] partition:le32 offset:le64 time:le64 }
  *          slots:le32  { slot:le32 task_time:le64 bytes:le32 saved }
  *          xxh3:le64
  *
- * sum and count cover the frames of this epoch in this partition: restore checks that none is missing. */
+ * The table that reads a topic tells its place from those of others that read it, too, or one of its name elsewhere;
+ * markers of before that have none. sum and count cover the frames of this epoch in this partition: restore checks that
+ * none is missing. */
 #ifndef WEIR_CHECKPOINT_RECORD_H
 #define WEIR_CHECKPOINT_RECORD_H
 
@@ -45,6 +47,8 @@ struct weir_marker_input {
 	uint32_t partition;
 	int64_t offset;
 	int64_t time;
+	const char *table; /* likewise; not told: no bytes */
+	uint32_t table_bytes;
 };
 struct weir_marker_slot {
 	uint32_t slot;

@@ -213,31 +213,104 @@ static enum weir_err check_schema(struct pass *ps, const char *app, struct weir_
 	return err;
 }
 
-/* A topic that the query does not read any more is nobody's business; a partition that it would read is. */
+static bool same_text(const char *text, const char *bytes, uint32_t count)
+{
+	return strlen(text) == count && memcmp(text, bytes, count) == 0;
+}
+
+static bool same_partition(const struct weir_input_name *in, const struct weir_marker_input *mi)
+{
+	return in->partition == mi->partition && same_text(in->topic, mi->topic, mi->topic_bytes);
+}
+
+bool weir_input_is(const struct weir_input_name *in, const struct weir_marker_input *mi)
+{
+	return same_partition(in, mi) && (mi->table_bytes == 0 || same_text(in->table, mi->table, mi->table_bytes));
+}
+
+/* Whether another input of the marker, or of the plan, is the one that this one is by its table's name. */
+static bool is_named(const struct pass *ps, const struct weir_marker *mk, uint32_t p)
+{
+	for (uint32_t i = 0; i < mk->input_count; i++)
+		if (mk->inputs[i].table_bytes != 0 && weir_input_is(&ps->cf->inputs[p], &mk->inputs[i]))
+			return true;
+	return false;
+}
+
+static bool is_read(const struct pass *ps, const struct weir_marker_input *mi)
+{
+	for (uint32_t p = 0; p < ps->cf->plan->partition_count; p++)
+		if (mi->table_bytes != 0 && weir_input_is(&ps->cf->inputs[p], mi))
+			return true;
+	return false;
+}
+
+/* An input that no table of its name reads: another name is its table's now, or it is of a marker that has no names. Of
+ * several such of one topic's partition the order tells; *p: whose it is, UINT32_MAX: nobody's. False: no telling. */
+static bool find_renamed(const struct pass *ps, const struct weir_marker *mk, uint32_t i, uint32_t *p)
+{
+	const struct weir_marker_input *mi = &mk->inputs[i];
+	uint32_t kept = 0, before = 0, read = 0;
+	*p = UINT32_MAX;
+	for (uint32_t k = 0; k < mk->input_count; k++) {
+		const struct weir_marker_input *other = &mk->inputs[k];
+		bool same = other->partition == mi->partition && other->topic_bytes == mi->topic_bytes &&
+			    memcmp(other->topic, mi->topic, mi->topic_bytes) == 0;
+		if (!same || is_read(ps, other))
+			continue;
+		before += k < i;
+		kept++;
+	}
+	for (uint32_t k = 0; k < ps->cf->plan->partition_count; k++) {
+		const struct weir_input_name *in = &ps->cf->inputs[k];
+		if (!same_partition(in, mi) || is_named(ps, mk, k) ||
+		    (mi->table_bytes != 0 && in->changelog_partition != ps->partition))
+			continue;
+		if (read == before)
+			*p = k;
+		read++;
+	}
+	return read == 0 || read == kept;
+}
+
+static void apply_input(struct pass *ps, const struct weir_marker_input *mi, uint32_t p)
+{
+	if (mi->offset > ps->out->offset[p])
+		ps->out->offset[p] = mi->offset;
+	if (mi->time > ps->out->time[p])
+		ps->out->time[p] = mi->time;
+}
+
+/* A topic that the query does not read any more is nobody's business; a partition that it would read is. A topic that
+ * several tables read has a place in it for each. */
 static enum weir_err apply_inputs(struct pass *ps, const struct weir_marker *mk, struct weir_diag **dg)
 {
 	for (uint32_t i = 0; i < mk->input_count; i++) {
-		bool topic = false, partition = false;
+		const struct weir_marker_input *mi = &mk->inputs[i];
+		bool topic = false, partition = false, named = is_read(ps, mi);
+		uint32_t renamed = UINT32_MAX;
+		bool told = named || find_renamed(ps, mk, i, &renamed);
 		for (uint32_t p = 0; p < ps->cf->plan->partition_count; p++) {
 			const struct weir_input_name *in = &ps->cf->inputs[p];
-			if (strlen(in->topic) != mk->inputs[i].topic_bytes ||
-			    memcmp(in->topic, mk->inputs[i].topic, mk->inputs[i].topic_bytes) != 0)
-				continue;
-			topic = true;
-			if (in->partition != mk->inputs[i].partition)
-				continue;
-			partition = true;
-			if (mk->inputs[i].offset > ps->out->offset[p])
-				ps->out->offset[p] = mk->inputs[i].offset;
-			if (mk->inputs[i].time > ps->out->time[p])
-				ps->out->time[p] = mk->inputs[i].time;
+			topic = topic || same_text(in->topic, mi->topic, mi->topic_bytes);
+			partition = partition || same_partition(in, mi);
+			/* Without names, and now more read it, or fewer: all that do. */
+			if (named ? weir_input_is(in, mi)
+				  : p == renamed || (!told && mi->table_bytes == 0 && same_partition(in, mi)))
+				apply_input(ps, mi, p);
 		}
 		if (topic && !partition)
 			return weir_diag_set(dg, WEIR_E_CONF,
 					     "topic %.*s has no partition %u any more, which was read up to offset "
 					     "%" PRId64,
-					     (int)mk->inputs[i].topic_bytes, (const char *)mk->inputs[i].topic,
-					     mk->inputs[i].partition, mk->inputs[i].offset);
+					     (int)mi->topic_bytes, mi->topic, mi->partition, mi->offset);
+		if (!told && mi->table_bytes != 0)
+			return weir_diag_set(
+				dg, WEIR_E_CONF,
+				"topic %.*s was read by table %.*s, among others: which of them goes on where "
+				"it stood is not known by their names now; name them as before, or start over "
+				"by weir reset",
+				(int)mi->topic_bytes, mi->topic, (int)mi->table_bytes, mi->table);
 	}
 	return WEIR_OK;
 }

@@ -18,6 +18,10 @@ struct weir_restored {
 	bool *held;           /* per changelog partition, given by the caller or NULL: a schema or a marker is in it */
 };
 
+struct weir_marker_input;
+/* Whether a marker's input is that one: of the same topic and partition, read by the same table; markers of before name
+ * no tables. */
+bool weir_input_is(const struct weir_input_name *in, const struct weir_marker_input *mi);
 /* Restores into cf's workers (before their first step). A fingerprint that differs is WEIR_E_CONF with the difference
  * and the `weir reset` line: app is its arguments (application and folder). */
 WEIR_MUST_CHECK enum weir_err weir_restore(const struct weir_snapshot_conf *cf, const char *app,

@@ -376,9 +376,13 @@ static enum weir_err write_marker(struct weir_snapshot *sn, uint32_t stage, uint
 	for (uint32_t i = 0; i < pl->partition_count; i++) {
 		const struct weir_input_name *in = &sn->cf.inputs[i];
 		if (in->changelog_partition == p)
-			mk.inputs[mk.input_count++] =
-				(struct weir_marker_input){in->topic, (uint32_t)strlen(in->topic), in->partition,
-							   sn->point->offset[i], sn->part_time[i]};
+			mk.inputs[mk.input_count++] = (struct weir_marker_input){in->topic,
+										 (uint32_t)strlen(in->topic),
+										 in->partition,
+										 sn->point->offset[i],
+										 sn->part_time[i],
+										 in->table,
+										 (uint32_t)strlen(in->table)};
 	}
 	for (uint32_t w = 0; w < sn->cf.worker_count; w++) {
 		const struct weir_bundle *b = sn->bundles[w];

@@ -15,6 +15,7 @@
 /* An input partition as markers name it. */
 struct weir_input_name {
 	const char *topic;
+	const char *table;            /* that reads it: others may, too, or one of that name elsewhere */
 	uint32_t partition;           /* within the topic */
 	uint32_t changelog_partition; /* whose marker holds its offset */
 };

@@ -439,13 +439,21 @@ static void name_inputs(struct weir_core *co)
 {
 	const struct weir_plan *pl = co->plan;
 	co->inputs = weir_xcalloc(pl->partition_count + 1, sizeof *co->inputs);
-	for (uint32_t s = 0; s < pl->scan_count; s++)
+	for (uint32_t s = 0; s < pl->scan_count; s++) {
+		const char *table = pl->scans[s].name;
+		uint32_t same = 1;
+		for (uint32_t b = 0; b < s; b++)
+			same += strcmp(pl->scans[b].name, table) == 0;
+		if (same != 1) /* sources of one name, which programs in C may make */
+			table = weir_mem_printf(&co->mem, "%s#%u", table, same);
 		for (uint32_t p = 0; p < pl->scans[s].partition_count; p++) {
 			struct weir_input_name *in = &co->inputs[pl->scans[s].partition_base + p];
 			in->topic = weir_mem_strdup(&co->mem,
 						    co->streams[s]->ops->topic(co->streams[s], p, &in->partition));
+			in->table = table;
 			in->changelog_partition = p % co->changelog_partitions;
 		}
+	}
 }
 
 enum weir_err weir_core_workers(const struct weir_core *co, struct weir_worker ***out, struct weir_routes *routes,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "checkpoint/record.h"
+#include "checkpoint/restore.h"
 #include "io/core.h"
 
 static uint32_t marker_count(const struct weir_core *co)
@@ -96,8 +97,7 @@ static int64_t stood_at(const struct weir_core *co, uint32_t input)
 	int64_t offset = -1;
 	if (text->bytes != 0 && weir_marker_decode(&mk, text->data, text->bytes, &m, &dg) == WEIR_OK)
 		for (uint32_t i = 0; i < mk.input_count; i++)
-			if (mk.inputs[i].partition == in->partition && mk.inputs[i].topic_bytes == strlen(in->topic) &&
-			    memcmp(mk.inputs[i].topic, in->topic, mk.inputs[i].topic_bytes) == 0)
+			if (weir_input_is(in, &mk.inputs[i]))
 				offset = mk.inputs[i].offset;
 	weir_diag_destroy(dg);
 	weir_mem_fini(&m);

@@ -94,6 +94,8 @@ enum job_kind {
 	JOB_LATEST,
 	JOB_LATEST_GROUPS,
 	JOB_LATEST_AS_OF,
+	JOB_READ_TWICE, /* one topic by two tables */
+	JOB_SAME_NAMES, /* topics of one name in two folders */
 	JOB_COUNT
 };
 
@@ -134,7 +136,9 @@ static const char *const job_name[JOB_COUNT] = {"tumble",
 						"groups of groups",
 						"latest",
 						"latest, grouped",
-						"latest as of"};
+						"latest as of",
+						"read twice",
+						"same names"};
 
 /* Rows of a table: few keys, some deleted; step 12: in the time of the input, less: they end before it does. */
 static void make_rows(const char *dir, const char *topic, int step, uint64_t seed)
@@ -290,8 +294,12 @@ static struct weir_stream *make_arrays(struct weir_topology *tp, enum job_kind k
 /* Latest rows, grouped where values leave a group, and as of a time. */
 static struct weir_stream *make_latest(struct weir_topology *tp, enum job_kind kind, bool direct, const char *in)
 {
-	if (kind == JOB_LATEST_AS_OF) {
-		struct weir_table *tb = weir_latest(weir_key_by(source(tp, "r", direct, in, "in2"), "k"), "latest");
+	if (kind >= JOB_LATEST_AS_OF) {
+		char elsewhere[300];
+		snprintf(elsewhere, sizeof elsewhere, "%.250s/../elsewhere", in);
+		struct weir_stream *r = source(tp, "r", direct, kind == JOB_SAME_NAMES ? elsewhere : in,
+					       kind == JOB_LATEST_AS_OF ? "in2" : "in");
+		struct weir_table *tb = weir_latest(weir_key_by(r, "k"), "latest");
 		struct weir_stream *st =
 			weir_join_table_as_of(source(tp, "l", direct, in, "in"), tb, "j", "k", WEIR_JOIN_LEFT);
 		return weir_select(st, "l.k AS k, l.v AS v, r.v AS w, r.s AS s");
@@ -434,13 +442,16 @@ static bool run(enum job_kind kind, bool direct, const char *in, const char *out
 
 static void one_case(enum job_kind kind, uint64_t seed)
 {
-	char *root = tmpdir_make(), in[512], ref[512], out[512];
+	char *root = tmpdir_make(), in[512], ref[512], out[512], elsewhere[512];
 	uint64_t rng = seed, ref_records, records;
 	bool direct = rng_next(&rng) % 2;
 	unsigned workers = 1u << (rng_next(&rng) % 3);
 	snprintf(in, sizeof in, "%s/in", root);
 	snprintf(ref, sizeof ref, "%s/ref", root);
 	snprintf(out, sizeof out, "%s/out", root);
+	snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", root);
+	if (kind == JOB_SAME_NAMES)
+		make_input(elsewhere, "in", rng_next(&rng));
 	make_input(in, "in", rng_next(&rng));
 	make_input(in, "in2", rng_next(&rng));
 	make_rows(in, "rows", kind == JOB_JOIN_ENDED || kind == JOB_GLOBAL_ENDED ? 4 : 12, rng_next(&rng));

@@ -75,7 +75,8 @@ static void test_a_frame_opens_under_its_own_key_only(void **state)
 static void test_markers_go_both_ways_and_notice_damage(void **state)
 {
 	(void)state;
-	struct weir_marker_input inputs[2] = {{"order.placed", 12, 3, 1234, 99}, {"", 0, 0, 0, INT64_MIN}};
+	struct weir_marker_input inputs[2] = {{"order.placed", 12, 3, 1234, 99, "orders", 6},
+					      {"", 0, 0, 0, INT64_MIN, NULL, 0}};
 	struct weir_marker_slot slots[2] = {{5, 1000, (const uint8_t *)"abc", 3},
 					    {9, INT64_MIN, (const uint8_t *)"", 0}};
 	struct weir_marker mk = {.epoch = 7,
@@ -101,6 +102,10 @@ static void test_markers_go_both_ways_and_notice_damage(void **state)
 	assert_int_equal(got.inputs[0].topic_bytes, 12);
 	assert_memory_equal(got.inputs[0].topic, "order.placed", 12);
 	assert_int_equal(got.inputs[0].offset, 1234);
+	assert_int_equal(got.inputs[0].table_bytes, 6);
+	assert_memory_equal(got.inputs[0].table, "orders", 6);
+	assert_int_equal(got.inputs[1].topic_bytes, 0);
+	assert_int_equal(got.inputs[1].table_bytes, 0);
 	assert_true(got.inputs[1].time == INT64_MIN);
 	assert_int_equal(got.slot_count, 2);
 	assert_int_equal(got.slots[0].slot, 5);
