@@ -8,7 +8,7 @@ CREATE TABLE sessions (k STRING, vs ARRAY<INT>)
 WITH ('connector' = 'recorded', 'path' = '${out}', 'topic' = 'sessions', 'format' = 'json', 'key.format' = 'raw', 'key.fields' = 'k');
 CREATE TABLE plain (k STRING, vs ARRAY<INT>, PRIMARY KEY (k) NOT ENFORCED)
 WITH ('connector' = 'recorded', 'path' = '${out}', 'topic' = 'plain', 'format' = 'json', 'key.format' = 'raw');
-CREATE TABLE fanned (k STRING, tag STRING, n BIGINT)
+CREATE TABLE fanned (k STRING, tag STRING, n INT)
 WITH ('connector' = 'recorded', 'path' = '${out}', 'topic' = 'fanned', 'format' = 'json', 'key.format' = 'raw', 'key.fields' = 'k');
 CREATE TABLE kept (k STRING, tag STRING)
 WITH ('connector' = 'recorded', 'path' = '${out}', 'topic' = 'kept', 'format' = 'json', 'key.format' = 'raw', 'key.fields' = 'k');

@@ -116,7 +116,10 @@ enum weir_err sql_compile_unnest(struct weir_sql *sq, const struct sql_join *jn,
 	names[in] = jn->right.name_count != 0 ? jn->right.names[0] : "f0";
 	if (jn->ordinality) {
 		names[in + 1] = jn->right.name_count != 0 ? jn->right.names[1] : "ORDINALITY";
-		exprs[in + 1] = weir_expr_column(sq->m, hidden + 1, &node->columns[hidden + 1].type, names[in + 1]);
+		/* An INT, as in Flink. */
+		const struct weir_column *number = &node->columns[hidden + 1];
+		exprs[in + 1] = weir_expr_cast(weir_expr_column(sq->m, hidden + 1, &number->type, names[in + 1]),
+					       &(struct weir_type){.kind = WEIR_KIND_INT}, false, sq->m);
 	}
 	for (uint32_t i = in; i < in + extra; i++)
 		qualifiers[i] = jn->right.alias;
