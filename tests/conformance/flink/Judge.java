@@ -1,5 +1,5 @@
 /* Judge.java: random SQL through weir and through a real Flink in this JVM.
- *   Judge [--expressions BATCHES] [--queries N] [--seed N] [--case K] [--keep] [--verbose]
+ *   Judge [--expressions BATCHES] [--queries N] [--seed N] [--case K] [--only KIND] [--keep] [--verbose]
  *   Judge --try EXPRESSION...      what both say to some expressions over the first rows of a seed
  * Exit: 0 no difference, 1 differences, 2 usage. */
 import java.io.IOException;
@@ -24,6 +24,7 @@ public final class Judge {
 
 	private static void run(String[] args) throws Exception {
 		int batches = 20, queries = 100, only = -1;
+		String kind = null;
 		long seed = 1;
 		boolean keep = false, verbose = false;
 		for (int i = 0; i < args.length; i++) {
@@ -32,6 +33,7 @@ public final class Judge {
 			case "--queries" -> queries = Integer.parseInt(args[++i]);
 			case "--seed" -> seed = Long.parseLong(args[++i]);
 			case "--case" -> only = Integer.parseInt(args[++i]);
+			case "--only" -> kind = args[++i];
 			case "--try" -> {
 				new Expressions(new Cluster(), Files.createTempDirectory("weir-flink-"), seed).show(List.of(args).subList(i + 1, args.length));
 				System.exit(0);
@@ -51,6 +53,7 @@ public final class Judge {
 		for (int k = only < 0 ? 0 : only; k < (only < 0 ? batches : only + 1) && batches > 0; k++)
 			e.batch(k);
 		Queries q = new Queries(flink, root, seed);
+		q.only = kind;
 		for (int k = only < 0 ? 0 : only; k < (only < 0 ? queries : only + 1) && queries > 0; k += 8)
 			q.batch(k, only < 0 ? Math.min(8, queries - k) : 1);
 		e.differences.forEach(System.out::println);

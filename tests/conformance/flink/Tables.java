@@ -25,12 +25,13 @@ final class Tables {
 			long back = disorder == 0 ? 0 : unit * rnd.nextLong(disorder + 1);
 			out.add(new Object[]{rnd.nextInt(keys), rnd.nextInt(10) == 0 ? null : "k" + rnd.nextInt(3), rnd.nextInt(10) == 0 ? null : rnd.nextInt(keys + 1),
 				rnd.nextInt(8) == 0 ? null : (long) rnd.nextInt(21) - 8, rnd.nextInt(8) == 0 ? null : BigDecimal.valueOf(rnd.nextInt(2001) - 1000, 2),
-				rnd.nextInt(8) == 0 ? null : (rnd.nextInt(41) - 20) / 4.0, rnd.nextInt(8) == 0 ? null : "" + (char) ('a' + rnd.nextInt(3)), time - back, rnd.nextInt(5) == 0});
+				rnd.nextInt(8) == 0 ? null : (rnd.nextInt(41) - 20) / 4.0, rnd.nextInt(8) == 0 ? null : "" + (char) ('a' + rnd.nextInt(3)), time - back, Queries.tags(rnd), rnd.nextInt(5) == 0});
 		}
 		return out;
 	}
 
-	static final List<String> KINDS = List.of("TABLES", "TABLES FULL", "TABLES FULL FULL", "TABLES USING", "TABLES UNION", "TABLES UNION", "TABLES SEMI", "TABLES SEMI", "TABLES FOREIGN", "TABLES THREE", "TABLE GROUPS", "TEMPORAL", "TEMPORAL", "THREE STREAMS", "WINDOWS OF WINDOWS");
+	static final List<String> KINDS = List.of("TABLES", "TABLES RIGHT", "TABLES FULL", "TABLES FULL FULL", "TABLES USING", "TABLES UNION", "TABLES UNION", "TABLES SEMI", "TABLES SEMI", "TABLES FOREIGN", "TABLES THREE", "TABLE GROUPS", "TEMPORAL", "TEMPORAL", "THREE STREAMS", "WINDOWS OF WINDOWS",
+		"WINDOWS OF JOINS", "WINDOWS OF UNIONS", "WINDOWS OF VERSIONS", "WINDOWS OF OVER", "WINDOWS OF UNNEST", "OVER OF JOINS", "UNNEST");
 
 	static void make(Random rnd, Queries.Query q, String kind, long unit) {
 		q.delay = unit * 40;
@@ -38,6 +39,8 @@ final class Tables {
 		case "TEMPORAL" -> temporal(rnd, q, unit);
 		case "THREE STREAMS" -> streams(rnd, q, unit);
 		case "WINDOWS OF WINDOWS" -> windows(rnd, q, unit);
+		case "WINDOWS OF JOINS", "WINDOWS OF UNIONS", "WINDOWS OF VERSIONS", "WINDOWS OF OVER", "WINDOWS OF UNNEST", "OVER OF JOINS" -> behind(rnd, q, kind, unit);
+		case "UNNEST" -> unnest(rnd, q, unit);
 		default -> tables(rnd, q, kind, unit);
 		}
 	}
@@ -101,6 +104,7 @@ final class Tables {
 			/* In Flink the name alone is ambiguous. */
 			q.flink = "SELECT id AS c0, v AS c1, h0 AS c2, s0 AS c3\n  FROM (SELECT * FROM (SELECT id, v FROM %1$s) a " + join + " (SELECT id, h AS h0, s AS s0 FROM %2$s) b USING (id))";
 		}
+		case "TABLES RIGHT" -> q.flink = "SELECT b.id AS c0, a.id AS c1, a.v AS c2, " + value + " AS c3\n  FROM %1$s a RIGHT JOIN %2$s b ON " + pick(rnd, List.of("a.id = b.id", "a.id = b.h")) + on + where;
 		case "TABLES" -> q.flink = "SELECT a.id AS c0, a.v AS c1, " + value + " AS c2\n  FROM %1$s a " + join + " %2$s b ON a.id = b.id" + on + where;
 		case "TABLES FULL" -> {
 			/* With a further condition both rows of a key may be there alone. */
@@ -153,14 +157,18 @@ final class Tables {
 	/** Two joins by time in one statement. */
 	private static void streams(Random rnd, Queries.Query q, long unit) {
 		StringBuilder s = new StringBuilder("SELECT a.id AS c0, b.id AS c1, c.id AS c2, " + pick(rnd, List.of("b.v", "a.v + c.v", "COALESCE(c.s, b.s)")) + " AS c3\n  FROM %1$s a");
+		boolean left = false;
 		for (String t : List.of("b", "c")) {
 			String from = " - " + Queries.interval(unit * rnd.nextInt(12)), to = " + " + Queries.interval(unit * rnd.nextInt(12));
-			s.append("\n  ").append(pick(rnd, List.of("JOIN", "LEFT JOIN"))).append(t.equals("b") ? " %2$s b" : " %3$s c").append(" ON a.g = ").append(t).append(".g AND ").append(t).append(".et BETWEEN a.et")
+			String join = pick(rnd, List.of("JOIN", "LEFT JOIN"));
+			left |= t.equals("b") && join.startsWith("LEFT");
+			s.append("\n  ").append(join).append(t.equals("b") ? " %2$s b" : " %3$s c").append(" ON a.g = ").append(t).append(".g AND ").append(t).append(".et BETWEEN a.et")
 				.append(from).append(" AND a.et").append(to).append(rnd.nextInt(4) == 0 ? " AND a.h = " + t + ".h" : "");
 		}
 		q.flink = s.toString();
+		/* Flink has one timer a key: a row without a match that came out of order leaves behind the time that the next join has seen. */
 		for (int i = 0; i < 3; i++)
-			q.inputs.add(Queries.input(rnd, unit, rnd.nextInt(6), 1 + rnd.nextInt(20)));
+			q.inputs.add(Queries.input(rnd, unit, left && i == 0 ? 0 : rnd.nextInt(6), 1 + rnd.nextInt(20)));
 	}
 
 	/** The rows of windows in larger windows. */
@@ -176,5 +184,67 @@ final class Tables {
 		String key = pick(rnd, List.of("g", "h"));
 		q.flink = "SELECT " + key + " AS c0, window_start AS c1, window_end AS c2, COUNT(*) AS c3, SUM(n) AS c4, MAX(v) AS c5\n  FROM TABLE(" + outer + ")\n  GROUP BY " + key + ", window_start, window_end";
 		q.inputs.add(Queries.input(rnd, unit, rnd.nextInt(3) == 0 ? 0 : 1 + rnd.nextInt(12), 1 + rnd.nextInt(50)));
+	}
+
+	/** Windows of what other operators hand on with its time. Nothing is late. */
+	private static void behind(Random rnd, Queries.Query q, String kind, long unit) {
+		long disorder = rnd.nextInt(6);
+		q.extra = 1;
+		List<Object[]> stream = Queries.input(rnd, unit, disorder, 1 + rnd.nextInt(40));
+		switch (kind) {
+		case "WINDOWS OF JOINS", "OVER OF JOINS" -> {
+			String join = pick(rnd, List.of("JOIN", "JOIN", "LEFT JOIN"));
+			q.view = "SELECT a.g AS g, a.h AS h, a.v AS v, b.s AS s, " + (join.equals("JOIN") && rnd.nextBoolean() ? "b" : "a") + ".et AS et FROM %1$s a " + join + " %2$s b ON a.g = b.g AND b.et BETWEEN a.et - " + Queries.interval(unit * rnd.nextInt(12)) + " AND a.et + "
+				+ Queries.interval(unit * rnd.nextInt(12));
+			if (!join.equals("JOIN")) /* as of two joins, above */
+				stream.sort(java.util.Comparator.comparing(r -> (Long) r[7]));
+			q.inputs.add(stream);
+			q.inputs.add(Queries.input(rnd, unit, disorder, 1 + rnd.nextInt(40)));
+		}
+		case "WINDOWS OF UNIONS" -> {
+			q.view = "SELECT g, h, v, s, et FROM %1$s UNION ALL SELECT " + pick(rnd, List.of("g", "s")) + ", h, v, s, et FROM %2$s";
+			q.inputs.add(stream);
+			q.inputs.add(Queries.input(rnd, unit, disorder, 1 + rnd.nextInt(40)));
+		}
+		case "WINDOWS OF VERSIONS" -> {
+			temporal(rnd, q, unit);
+			q.view = "SELECT a.g AS g, a.h AS h, a.v AS v, b.s AS s, a.et AS et FROM %1$s a " + pick(rnd, List.of("JOIN", "LEFT JOIN")) + " %2$s FOR SYSTEM_TIME AS OF a.et AS b ON a.h = b.id";
+		}
+		case "WINDOWS OF OVER" -> {
+			q.view = "SELECT g, h, " + pick(rnd, List.of("SUM", "MAX", "COUNT")) + "(v) OVER (PARTITION BY " + pick(rnd, List.of("g", "h")) + " ORDER BY et ROWS BETWEEN " + rnd.nextInt(4)
+				+ " PRECEDING AND CURRENT ROW) AS v, s, et FROM %1$s";
+			q.inputs.add(stream);
+		}
+		default -> {
+			q.view = "SELECT tag AS g, h, v, s, et FROM %1$s " + pick(rnd, List.of("CROSS JOIN UNNEST(tags) AS t (tag)", "LEFT JOIN UNNEST(tags) AS t (tag) ON TRUE"));
+			q.inputs.add(stream);
+		}
+		}
+		String key = pick(rnd, List.of("g", "h", "s")), tvf;
+		if (kind.startsWith("OVER")) { /* in which no order of rows of one time is seen */
+			String over = " OVER (PARTITION BY " + key + " ORDER BY et" + pick(rnd, List.of("", " RANGE BETWEEN " + Queries.interval(unit * rnd.nextInt(15)) + " PRECEDING AND CURRENT ROW")) + ")";
+			q.flink = "SELECT g AS c0, h AS c1, v AS c2, s AS c3, COUNT(*)" + over + " AS c4, " + pick(rnd, List.of("SUM(v)", "MAX(s)", "MIN(v)", "AVG(v)")) + over + " AS c5\n  FROM %4$s";
+			return;
+		}
+		long size = unit * (1 + rnd.nextInt(12));
+		if (rnd.nextBoolean()) {
+			tvf = "TUMBLE(TABLE %4$s, DESCRIPTOR(et), " + Queries.interval(size) + ")";
+		} else { /* which Flink closes 2 ms earlier: even times, odd gaps */
+			tvf = "SESSION(TABLE %4$s PARTITION BY " + key + ", DESCRIPTOR(et), " + Queries.interval(2 * size + 1) + ")";
+			q.delay *= 2;
+			for (List<Object[]> rows : q.inputs)
+				for (Object[] r : rows)
+					r[7] = 2 * (Long) r[7] - 1767225600000L;
+		}
+		q.flink = "SELECT " + key + " AS c0, window_start AS c1, window_end AS c2, COUNT(*) AS c3, SUM(v) AS c4, MAX(s) AS c5\n  FROM TABLE(" + tvf + ")\n  GROUP BY " + key + ", window_start, window_end";
+	}
+
+	/** Arrays taken apart. */
+	private static void unnest(Random rnd, Queries.Query q, long unit) {
+		boolean number = rnd.nextInt(3) == 0; /* which Flink refuses of a LEFT JOIN */
+		String columns = number ? " WITH ORDINALITY AS t (tag, n)" : " AS t (tag)";
+		q.flink = "SELECT id AS c0, tag AS c1, " + (number ? "n" : "v") + " AS c2\n  FROM %1$s e " + (number || rnd.nextBoolean() ? "CROSS JOIN UNNEST(e.tags)" + columns : "LEFT JOIN UNNEST(e.tags)" + columns + " ON TRUE")
+			+ pick(rnd, List.of("", "", "\n  WHERE tag <> 'b'", "\n  WHERE tag IS NULL OR v > 0"));
+		q.inputs.add(Queries.input(rnd, unit, rnd.nextInt(6), 1 + rnd.nextInt(40)));
 	}
 }

@@ -20,18 +20,24 @@ import org.apache.kafka.common.record.RecordBatch;
 import org.apache.kafka.common.record.TimestampType;
 
 public final class Recorded {
-	/** A record of a topic with one partition. */
+	/** A record of a topic. */
 	public record Rec(byte[] key, byte[] value, long timestamp) {}
+
+	private static final int PARTITIONS_MAX = 100;
 
 	private Recorded() {}
 
-	private static Path file(Path folder, String topic) {
-		return folder.resolve(topic + "-0").resolve("00000000000000000000.log");
+	private static Path file(Path folder, String topic, int partition) {
+		return folder.resolve(topic + "-" + partition).resolve("00000000000000000000.log");
 	}
 
-	/** Appends the records from offset on, in batches of up to most records. */
+	/** Appends the records to the topic's one partition from offset on, in batches of up to most records. */
 	public static void append(Path folder, String topic, long offset, List<Rec> records, int most, Random rnd) throws IOException {
-		Path path = file(folder, topic);
+		append(folder, topic, 0, offset, records, most, rnd);
+	}
+
+	public static void append(Path folder, String topic, int partition, long offset, List<Rec> records, int most, Random rnd) throws IOException {
+		Path path = file(folder, topic, partition);
 		Files.createDirectories(path.getParent());
 		try (FileChannel out = FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.APPEND)) {
 			for (int i = 0; i < records.size();) {
@@ -49,12 +55,16 @@ public final class Recorded {
 		}
 	}
 
-	/** All records of a topic; none when there is no such topic. */
+	/** All records of a topic, partition after partition; none when there is no such topic. */
 	public static List<Rec> read(Path folder, String topic) throws IOException {
 		List<Rec> out = new ArrayList<>();
-		File log = file(folder, topic).toFile();
-		if (!log.exists())
-			return out;
+		for (int p = 0; p < PARTITIONS_MAX; p++)
+			if (file(folder, topic, p).toFile().exists())
+				read(file(folder, topic, p).toFile(), out);
+		return out;
+	}
+
+	private static void read(File log, List<Rec> out) throws IOException {
 		try (FileRecords records = FileRecords.open(log, false)) {
 			for (RecordBatch batch : records.batches()) {
 				batch.ensureValid();
@@ -64,7 +74,6 @@ public final class Recorded {
 					out.add(new Rec(bytes(r.key()), bytes(r.value()), r.timestamp()));
 			}
 		}
-		return out;
 	}
 
 	private static byte[] bytes(ByteBuffer b) {

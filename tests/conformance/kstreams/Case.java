@@ -111,6 +111,11 @@ abstract class Case {
 		return 0;
 	}
 
+	/** Properties of weir that are not chosen at random. */
+	List<String> properties() {
+		return List.of();
+	}
+
 	/** Whether weir may leave out rows of Kafka Streams, all but the last one of a group. */
 	boolean fewer() {
 		return false;

@@ -20,9 +20,10 @@ import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.kstream.StreamJoined;
 import org.apache.kafka.streams.kstream.ValueJoiner;
+import org.apache.kafka.streams.state.Stores;
 
 final class JoinCase extends Case {
-	enum Kind { INNER, LEFT, RIGHT, FULL, TABLE_INNER, TABLE_LEFT, TABLE_GLOBAL_INNER, TABLE_GLOBAL_LEFT, TABLES_INNER, TABLES_LEFT, TABLES_RIGHT, TABLES_FULL, TABLES_FOREIGN_INNER, TABLES_FOREIGN_LEFT }
+	enum Kind { INNER, LEFT, RIGHT, FULL, TABLE_INNER, TABLE_LEFT, SELF_INNER, SELF_LEFT, SELF_FULL, TABLE_VERSIONED_INNER, TABLE_VERSIONED_LEFT, TABLE_GLOBAL_INNER, TABLE_GLOBAL_LEFT, TABLES_INNER, TABLES_LEFT, TABLES_RIGHT, TABLES_FULL, TABLES_FOREIGN_INNER, TABLES_FOREIGN_LEFT }
 
 	/** The key of records that close all windows at the end. */
 	private static final String CLOSER = "zz";
@@ -30,6 +31,10 @@ final class JoinCase extends Case {
 	final Kind kind;
 	final long before, after, grace;
 	final boolean timeColumn;
+	/** A stream's rows meet by column g: they are re-keyed. */
+	private final boolean byColumn;
+	/** Time is the largest of both topics, as in Kafka Streams. */
+	private final boolean timeMax;
 	/** One record in a batch, an order point behind each: taken by their own times; else merged by the topics' times. */
 	private final boolean single;
 	private final String left, right;
@@ -38,17 +43,19 @@ final class JoinCase extends Case {
 		super(rnd);
 		kind = pick(List.of(Kind.values()));
 		left = tables() ? "a_left" : table() ? "stream" : "left";
-		right = tables() ? "b_right" : table() ? "changes" : "right";
+		right = tables() ? "b_right" : table() ? "changes" : self() ? left : "right";
+		timeMax = !table() && chance(40);
+		byColumn = !tables() && !global() && chance(40);
 		long unit = pick(List.of(1L, 1L, 10L, 1000L));
 		before = unit * rnd.nextInt(12);
 		after = unit * rnd.nextInt(12);
 		/* A side's store forgets 1 ms before its time: seen where neither bound nor grace leave room. */
-		long least = Math.min(before, after) == 0 ? 1 : 0;
+		long least = Math.min(before, after) == 0 || versioned() ? 1 : 0;
 		grace = unit * (chance(30) ? least : least + rnd.nextInt(20));
 		timeColumn = chance(50);
 		single = chance(50);
 		fill(unit);
-		name = kind + " before " + before + " after " + after + " grace " + grace + (single ? " single" : "");
+		name = kind + (byColumn ? " by column" : "") + (timeMax ? " max" : "") + " before " + before + " after " + after + " grace " + grace + (single ? " single" : "");
 	}
 
 	/** The right side is a table. */
@@ -69,9 +76,19 @@ final class JoinCase extends Case {
 		return kind.name().contains("GLOBAL");
 	}
 
+	/** The table's version that was valid at the stream's time. */
+	private boolean versioned() {
+		return kind.name().contains("VERSIONED");
+	}
+
+	/** A stream with itself. */
+	private boolean self() {
+		return kind.name().startsWith("SELF");
+	}
+
 	/** The left side has a column g that refers to the right one's key. */
 	private boolean refers() {
-		return foreign() || global();
+		return foreign() || global() || (byColumn && table());
 	}
 
 	/** weir says what is left at the end of an order point. */
@@ -98,12 +115,14 @@ final class JoinCase extends Case {
 	private List<In> topic(String topic, long unit, long start, int count, int keys, long disorder) {
 		List<In> out = new ArrayList<>();
 		long time = start, step = 1 + rnd.nextInt(5);
+		/* Kafka Streams ends at a NULL key that would have to wait for its version. */
+		boolean unnamed = kind != Kind.TABLE_VERSIONED_LEFT || topic.equals(right);
 		for (int i = 0; i < count; i++) {
 			In r = new In();
 			r.topic = topic;
-			r.k = chance(5) ? null : chance(3) ? "" : "" + (char) ('a' + rnd.nextInt(keys));
+			r.k = chance(5) && unnamed ? null : chance(3) ? "" : "" + (char) ('a' + rnd.nextInt(keys));
 			r.row = !chance(tables() ? 30 : topic.equals("changes") ? 20 : 5);
-			r.g = refers() && topic.equals(left) && !chance(10) ? "" + (char) ('a' + rnd.nextInt(keys)) : null;
+			r.g = (refers() ? topic.equals(left) : byColumn) && !(chance(10) && unnamed) ? "" + (char) ('a' + rnd.nextInt(keys)) : null;
 			time += unit * rnd.nextLong(step + 1) + (chance(4) ? unit * 60 : 0);
 			r.ts = Math.max(start, time - unit * rnd.nextLong(disorder + 1));
 			out.add(r);
@@ -115,12 +134,13 @@ final class JoinCase extends Case {
 		int keys = 1 + rnd.nextInt(3);
 		long start = chance(50) ? 0 : 1767225600000L, disorder = chance(30) ? 0 : rnd.nextInt(12);
 		List<In> l = topic(left, unit, start, 1 + rnd.nextInt(40), keys, disorder);
-		List<In> r = topic(right, unit, start, 1 + rnd.nextInt(40), keys, disorder);
+		List<In> r = self() ? new ArrayList<>() : topic(right, unit, start, 1 + rnd.nextInt(40), keys, disorder);
 		int n = 1 + rnd.nextInt(4);
 		int[] lefts = cuts(l.size(), n), rights = cuts(r.size(), n);
-		if (!table()) { /* both in the last run */
+		if (!table() || versioned()) { /* both in the last run */
 			close(l, start + unit * 100000);
-			close(r, start + unit * 100000);
+			if (!self())
+				close(r, start + unit * 100000);
 			lefts[n - 1] = l.size();
 			rights[n - 1] = r.size();
 		}
@@ -134,8 +154,9 @@ final class JoinCase extends Case {
 
 	private void close(List<In> l, long ts) {
 		In r = new In();
-		r.topic = l.isEmpty() ? left : l.get(0).topic;
+		r.topic = l.get(0).topic;
 		r.k = CLOSER;
+		r.g = byColumn ? CLOSER : null;
 		r.row = true;
 		r.ts = ts;
 		l.add(r);
@@ -143,10 +164,10 @@ final class JoinCase extends Case {
 
 	/** How far behind the newest of both topics a record may be: see the README. Records beyond it are moved, in weir's order. */
 	private void bound(List<In> l, List<In> r, int[] lefts, int[] rights) {
-		if (table())
+		if (table() && !versioned())
 			return;
-		long most = Math.min(before, after) + grace - 1;
-		if (kind != Kind.INNER)
+		long most = versioned() ? grace - 1 : Math.min(before, after) + grace - 1;
+		if (kind != Kind.INNER && kind != Kind.SELF_INNER && !versioned())
 			most = Math.min(most, grace);
 		if (most < 0)
 			most = 0;
@@ -204,21 +225,26 @@ final class JoinCase extends Case {
 			+ " 'value.fields-include' = 'EXCEPT_KEY');\n";
 		String key = ", PRIMARY KEY (k) NOT ENFORCED", fields = "'key.fields' = 'k', ";
 		StringBuilder q = new StringBuilder();
-		for (boolean l : new boolean[]{true, false}) {
+		for (boolean l : self() ? new boolean[]{true} : new boolean[]{true, false}) {
 			boolean keyed = tables() || (table() && !l);
-			q.append("CREATE TABLE " + (l ? "l" : "r") + " (k STRING, v BIGINT, " + (l && refers() ? "g STRING, " : "") + time + (tables() ? "" : mark) + (keyed ? key : "") + ")\n");
+			q.append("CREATE TABLE " + (l ? "l" : "r") + " (k STRING, v BIGINT, " + ((l ? refers() || byColumn : byColumn && !table()) ? "g STRING, " : "") + time + (tables() ? "" : mark) + (keyed ? key : "") + ")\n");
 			String with2 = keyed ? with.replace(fields, "") : with;
 			q.append(String.format(global() && !l ? with2.replace(");", ", 'global' = 'true');") : with2, l ? left : right));
 		}
 		q.append("CREATE TABLE result (k STRING, l BIGINT, r BIGINT" + (tables() ? key : "") + ")\nWITH ('connector' = 'recorded', 'path' = 'out', 'topic' = 'result',"
 			+ " 'value.format' = 'json', 'key.format' = 'raw', " + (tables() ? "" : fields) + "'value.fields-include' = 'EXCEPT_KEY');\n");
-		q.append("INSERT INTO result SELECT ").append(kind == Kind.FULL || kind == Kind.RIGHT || kind == Kind.TABLES_FULL ? "COALESCE(l.k, r.k)" : kind == Kind.TABLES_RIGHT ? "r.k" : "l.k").append(", l.v, r.v\n  FROM l ");
+		String key2 = byColumn ? "g" : "k";
+		q.append("INSERT INTO result SELECT ").append(switch (kind) {
+		case FULL, RIGHT, SELF_FULL, TABLES_FULL -> "COALESCE(l." + key2 + ", r." + key2 + ")";
+		case TABLES_RIGHT -> "r.k";
+		default -> "l." + key2;
+		}).append(", l.v, r.v\n  FROM l ");
 		q.append(switch (kind) {
-		case INNER, TABLE_INNER, TABLE_GLOBAL_INNER, TABLES_INNER, TABLES_FOREIGN_INNER -> "JOIN";
-		case LEFT, TABLE_LEFT, TABLE_GLOBAL_LEFT, TABLES_LEFT, TABLES_FOREIGN_LEFT -> "LEFT JOIN";
+		case INNER, SELF_INNER, TABLE_INNER, TABLE_VERSIONED_INNER, TABLE_GLOBAL_INNER, TABLES_INNER, TABLES_FOREIGN_INNER -> "JOIN";
+		case LEFT, SELF_LEFT, TABLE_LEFT, TABLE_VERSIONED_LEFT, TABLE_GLOBAL_LEFT, TABLES_LEFT, TABLES_FOREIGN_LEFT -> "LEFT JOIN";
 		case RIGHT, TABLES_RIGHT -> "RIGHT JOIN";
-		case FULL, TABLES_FULL -> "FULL OUTER JOIN";
-		}).append(refers() ? " r ON l.g = r.k" : " r ON l.k = r.k");
+		case FULL, SELF_FULL, TABLES_FULL -> "FULL OUTER JOIN";
+		}).append(versioned() ? " r FOR SYSTEM_TIME AS OF l.at" : self() ? " l r" : " r").append(refers() ? " ON l.g = r.k" : " ON l." + key2 + " = r." + key2);
 		if (!table())
 			q.append(" AND r.at BETWEEN l.at - " + seconds(before) + " AND l.at + " + seconds(after));
 		return q.append(";\n").toString();
@@ -242,22 +268,25 @@ final class JoinCase extends Case {
 			out.to("result", Produced.with(Serdes.String(), Serdes.String()));
 			return;
 		}
-		KStream<String, String> l = stream(b, left);
+		KStream<String, String> l = keyed(stream(b, left));
 		if (global()) {
 			GlobalKTable<String, String> t = b.globalTable(right, Consumed.with(Serdes.String(), Serdes.String()));
 			out = kind == Kind.TABLE_GLOBAL_LEFT ? l.leftJoin(t, (k, v) -> v == null ? null : in(v).g, both) : l.join(t, (k, v) -> v == null ? null : in(v).g, both);
 		} else if (table()) {
-			KTable<String, String> t = b.table(right, Consumed.with(Serdes.String(), Serdes.String()));
+			Consumed<String, String> text = Consumed.with(Serdes.String(), Serdes.String());
+			KTable<String, String> t = versioned() ? b.table(right, text, Materialized.as(Stores.persistentVersionedKeyValueStore("versions", Duration.ofDays(30)))) : b.table(right, text);
 			Joined<String, String, String> with = Joined.with(Serdes.String(), Serdes.String(), Serdes.String());
-			out = kind == Kind.TABLE_LEFT ? l.leftJoin(t, both, with) : l.join(t, both, with);
+			if (versioned())
+				with = with.withGracePeriod(Duration.ofMillis(grace));
+			out = kind == Kind.TABLE_LEFT || kind == Kind.TABLE_VERSIONED_LEFT ? l.leftJoin(t, both, with) : l.join(t, both, with);
 		} else {
-			KStream<String, String> r = stream(b, right);
+			KStream<String, String> r = self() ? l : keyed(stream(b, right));
 			JoinWindows w = JoinWindows.ofTimeDifferenceAndGrace(Duration.ofMillis(Math.max(before, after)), Duration.ofMillis(grace))
 				.before(Duration.ofMillis(before)).after(Duration.ofMillis(after));
 			StreamJoined<String, String, String> with = StreamJoined.with(Serdes.String(), Serdes.String(), Serdes.String());
 			out = switch (kind) {
-			case LEFT -> l.leftJoin(r, both, w, with);
-			case FULL -> l.outerJoin(r, both, w, with);
+			case LEFT, SELF_LEFT -> l.leftJoin(r, both, w, with);
+			case FULL, SELF_FULL -> l.outerJoin(r, both, w, with);
 			/* a right join is a left join seen from the other side */
 			case RIGHT -> r.leftJoin(l, (y, x) -> x + "|" + y, JoinWindows.ofTimeDifferenceAndGrace(Duration.ofMillis(Math.max(before, after)),
 				Duration.ofMillis(grace)).before(Duration.ofMillis(after)).after(Duration.ofMillis(before)), with);
@@ -265,6 +294,15 @@ final class JoinCase extends Case {
 			};
 		}
 		out.to("result", Produced.with(Serdes.String(), Serdes.String()));
+	}
+
+	@Override
+	List<String> properties() {
+		return timeMax ? List.of("task.time=max") : List.of();
+	}
+
+	private KStream<String, String> keyed(KStream<String, String> s) {
+		return byColumn ? s.selectKey((k, v) -> v == null ? null : in(v).g) : s;
 	}
 
 	/** The record that each row of Kafka Streams came from. */
@@ -304,6 +342,9 @@ final class JoinCase extends Case {
 	@Override
 	void normalise(List<Row> rows, boolean weir) {
 		rows.removeIf(r -> r.entry().equals("'" + CLOSER + "'"));
+		/* Each pair comes once; which of its own records a record meets first is nobody's promise, nor when versions are known. */
+		if (self() || versioned())
+			rows.sort(java.util.Comparator.comparing(Row::text));
 		/* A row that refers to another one is deleted and comes again: for weir one update. */
 		for (int i = foreign() && !weir ? rows.size() - 1 : -1; i >= 0; i--) {
 			boolean again = false;

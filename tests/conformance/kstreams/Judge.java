@@ -1,6 +1,6 @@
 /* Judge.java: random jobs through weir (up to four runs over recorded topics that grow by random numbers of records) and through Kafka Streams'
  * TopologyTestDriver; the rows of each key must be the same in the same order. One JVM for all cases.
- *   Judge [--cases N] [--seed N] [--case K] [--jobs N] [--kind windows|joins] [--keep]
+ *   Judge [--cases N] [--seed N] [--case K] [--jobs N] [--kind windows|joins|tables] [--only NAME] [--keep]
  * Case K of seed N is the same wherever it runs. Exit: 0 no difference, 1 differences, 2 usage. */
 import java.io.File;
 import java.io.IOException;
@@ -106,8 +106,10 @@ public final class Judge {
 	static Case make(int number) {
 		Random rnd = new Random(seed * 1_000_003L + number);
 		rnd.nextLong();
-		return switch (only(rnd.nextInt(100) < 45 ? "joins" : "windows")) {
+		int sort = rnd.nextInt(100);
+		return switch (only(sort < 40 ? "joins" : sort < 55 ? "tables" : "windows")) {
 		case "joins" -> new JoinCase(rnd);
+		case "tables" -> new TableCase(rnd);
 		default -> new WindowCase(rnd);
 		};
 	}
@@ -128,7 +130,7 @@ public final class Judge {
 		if (name != null && !c.name.startsWith(name))
 			return null;
 		synchronized (KINDS) {
-			KINDS.merge(c.name.replaceAll(" (size|before).*", ""), 1, Integer::sum);
+			KINDS.merge(c.name.replaceAll(" (size|before).*| single", ""), 1, Integer::sum);
 		}
 		Path folder = root.resolve("case" + number);
 		Files.createDirectories(folder);
@@ -196,7 +198,9 @@ public final class Judge {
 		Map<String, Integer> written = new TreeMap<>();
 		List<String> properties = new ArrayList<>(List.of("end.of.input=keep", "emit.coalesce=false",
 			"order.point.records=" + (c.orderPointRecords() != 0 ? c.orderPointRecords() : c.chance(50) ? 65536 : 1 + c.rnd.nextInt(9)), "slots=" + c.pick(List.of(1, 3, 64)),
-			"commit.interval.records=" + (c.chance(50) ? 0 : 1 + c.rnd.nextInt(9)), "workers=" + (1 + c.rnd.nextInt(2))));
+			"commit.interval.records=" + (c.chance(50) ? 0 : 1 + c.rnd.nextInt(9)), "workers=" + (1 + c.rnd.nextInt(2)),
+			"processing.guarantee=" + c.pick(List.of("at_least_once", "exactly_once", "at_most_once"))));
+		properties.addAll(c.properties());
 		List<String> program = c.program(), command = new ArrayList<>(program == null ? List.of("run", "job.sql", "-q") : program.subList(1, program.size()));
 		for (String p : properties) {
 			if (program == null)

@@ -56,6 +56,8 @@ final class WindowCase extends Case {
 	final Emit emit;
 	final long size, advance, grace;
 	final boolean timeColumn, byColumn;
+	/** Two topics in one stream, time by task.time=max, each record in a batch and an order point of its own. */
+	private final boolean merged;
 	final List<Agg> aggs = new ArrayList<>();
 	final Predicate where;
 	/** HAVING agg[0] > limit; agg[0] is COUNT(*) or SUM(v). */
@@ -76,9 +78,12 @@ final class WindowCase extends Case {
 		byColumn = kind == Kind.RETRACT || chance(50);
 		having = chance(25) ? (long) rnd.nextInt(3) : null;
 		aggregates();
-		where = chance(35) ? pick(PREDICATES) : null;
+		merged = kind != Kind.SLIDING && kind != Kind.RETRACT && !(kind == Kind.SESSION && emit == Emit.ON_CLOSE) && chance(20);
+		where = !merged && chance(35) ? pick(PREDICATES) : null;
 		fill(unit);
-		name = kind + " " + emit + " size " + size + " advance " + advance + " grace " + grace;
+		if (merged)
+			merge();
+		name = kind + " " + emit + (merged ? " merged" : "") + " size " + size + " advance " + advance + " grace " + grace;
 	}
 
 	private static final List<Predicate> PREDICATES = List.of(
@@ -143,17 +148,17 @@ final class WindowCase extends Case {
 
 	/** Records whose time goes up and down; those that Kafka Streams never shows to its windows do not lead. */
 	private void fill(long unit) {
-		int count = 1 + rnd.nextInt(60), keys = 1 + rnd.nextInt(4);
+		int count = (merged ? 2 : 1) + rnd.nextInt(60), keys = 1 + rnd.nextInt(4);
 		long disorder = chance(25) ? 0 : 1 + rnd.nextInt(5), time = chance(50) && !(kind == Kind.SLIDING && emit == Emit.SUPPRESS) ? 0 : 1767225600000L, step = 1 + rnd.nextInt(6);
 		long lead = Long.MIN_VALUE, start = time;
 		for (int i = 0; i < count; i++) {
 			In r = new In();
 			r.topic = "events";
 			r.seq = i;
-			r.k = chance(6) ? null : chance(4) ? "" : "" + (char) ('a' + rnd.nextInt(keys));
-			r.row = !chance(6) || kind == Kind.SLIDING;
+			r.k = chance(6) && !merged ? null : chance(4) ? "" : "" + (char) ('a' + rnd.nextInt(keys));
+			r.row = !chance(6) || kind == Kind.SLIDING || merged;
 			if (r.row) {
-				r.g = chance(6) ? null : "g" + rnd.nextInt(keys);
+				r.g = chance(6) && !merged ? null : "g" + rnd.nextInt(keys);
 				r.v = chance(12) ? null : (long) rnd.nextInt(21) - 8;
 				r.d = chance(12) ? null : BigDecimal.valueOf(rnd.nextInt(2001) - 1000, 2);
 				r.x = chance(12) ? null : (rnd.nextInt(41) - 20) / 4.0;
@@ -172,6 +177,44 @@ final class WindowCase extends Case {
 			lead = Math.max(lead, r.ts);
 			input.add(r);
 		}
+	}
+
+	/** The records in two topics, run after run in weir's order: the smaller time first, of equal ones the topic of the smaller name. */
+	private void merge() {
+		List<List<In>> topics = List.of(new ArrayList<>(), new ArrayList<>());
+		for (In r : input) {
+			int t = r.seq < 2 ? r.seq : rnd.nextInt(2);
+			r.topic = t == 0 ? "events" : "others";
+			topics.get(t).add(r);
+		}
+		input.clear();
+		int n = 1 + rnd.nextInt(4);
+		int[][] ends = {cuts(topics.get(0).size(), n), cuts(topics.get(1).size(), n)};
+		int[] at = {0, 0};
+		for (int i = 0; i < n; i++) {
+			while (at[0] < ends[0][i] || at[1] < ends[1][i]) {
+				int t = at[0] == ends[0][i] || (at[1] < ends[1][i] && topics.get(1).get(at[1]).ts < topics.get(0).get(at[0]).ts) ? 1 : 0;
+				In r = topics.get(t).get(at[t]++);
+				r.seq = input.size();
+				input.add(r);
+			}
+			runs.add(input.size());
+		}
+	}
+
+	@Override
+	int batchRecords() {
+		return merged ? 1 : super.batchRecords();
+	}
+
+	@Override
+	int orderPointRecords() {
+		return merged ? 1 : super.orderPointRecords();
+	}
+
+	@Override
+	List<String> properties() {
+		return merged ? List.of("task.time=max") : List.of();
 	}
 
 	private String group(In r) {
@@ -204,33 +247,27 @@ final class WindowCase extends Case {
 	String sql() {
 		if (kind == Kind.SLIDING)
 			return "-- " + program() + "\n";
-		StringBuilder q = new StringBuilder("CREATE TABLE events (k STRING, g STRING, v BIGINT, d DECIMAL(8, 2), x DOUBLE, s STRING,\n  ");
-		q.append(timeColumn ? "ts BIGINT, at AS TO_TIMESTAMP_LTZ(ts, 3)" : "at TIMESTAMP(3) METADATA FROM 'timestamp' VIRTUAL");
-		if (!plain())
-			q.append(", WATERMARK FOR at AS at").append(grace == 0 ? "" : " - " + seconds(grace));
-		q.append(kind == Kind.RETRACT ? ", PRIMARY KEY (k) NOT ENFORCED" : "");
-		q.append(")\nWITH ('connector' = 'recorded', 'path' = 'in', 'topic' = 'events', 'value.format' = 'json', 'key.format' = 'raw',"
-			+ (kind == Kind.RETRACT ? "" : " 'key.fields' = 'k',") + " 'value.fields-include' = 'EXCEPT_KEY');\nCREATE TABLE result (k STRING, ");
-		if (!plain())
-			q.append("window_start TIMESTAMP(3), window_end TIMESTAMP(3), ");
-		for (int i = 0; i < aggs.size(); i++)
-			q.append(i == 0 ? "" : ", ").append("a" + i + " " + aggs.get(i).type);
-		q.append(plain() ? ", PRIMARY KEY (k) NOT ENFORCED)" : ")");
-		q.append("\nWITH ('connector' = 'recorded', 'path' = 'out', 'topic' = 'result', 'value.format' = 'json', ");
-		if (plain())
-			q.append("'key.format' = 'raw', 'value.fields-include' = 'EXCEPT_KEY');\n");
-		else
-			q.append("'key.format' = 'windowed', 'key.fields' = 'k', 'value.fields-include' = 'EXCEPT_KEY');\n");
+		StringBuilder q = new StringBuilder();
+		for (String topic : merged ? List.of("events", "others") : List.of("events")) {
+			source(q, topic);
+			if (merged)
+				q.append(";\n");
+		}
+		if (merged)
+			q.append("CREATE VIEW both_of_them AS SELECT * FROM events UNION ALL SELECT * FROM others");
+		String from = merged ? "both_of_them" : "events";
+		q.append(";\nCREATE TABLE result (k STRING, ");
+		result(q);
 		String by = byColumn ? "g" : "k";
 		q.append("INSERT INTO result SELECT ").append(by).append(plain() ? "" : ", window_start, window_end");
 		for (Agg a : aggs)
 			q.append(", ").append(a.sql);
 		q.append("\n  FROM ");
 		switch (kind) {
-		case TUMBLE -> q.append("TABLE(TUMBLE(TABLE events, DESCRIPTOR(at), " + seconds(size) + "))");
-		case HOP -> q.append("TABLE(HOP(TABLE events, DESCRIPTOR(at), " + seconds(advance) + ", " + seconds(size) + "))");
-		case SESSION -> q.append("TABLE(SESSION(TABLE events PARTITION BY " + by + ", DESCRIPTOR(at), " + seconds(size) + "))");
-		default -> q.append("events");
+		case TUMBLE -> q.append("TABLE(TUMBLE(TABLE " + from + ", DESCRIPTOR(at), " + seconds(size) + "))");
+		case HOP -> q.append("TABLE(HOP(TABLE " + from + ", DESCRIPTOR(at), " + seconds(advance) + ", " + seconds(size) + "))");
+		case SESSION -> q.append("TABLE(SESSION(TABLE " + from + " PARTITION BY " + by + ", DESCRIPTOR(at), " + seconds(size) + "))");
+		default -> q.append(from);
 		}
 		q.append("\n  WHERE ").append(by).append(" IS NOT NULL");
 		if (where != null)
@@ -241,6 +278,29 @@ final class WindowCase extends Case {
 		if (!plain())
 			q.append(emit == Emit.CHANGES ? " EMIT CHANGES" : " EMIT FINAL");
 		return q.append(";\n").toString();
+	}
+
+	private void source(StringBuilder q, String topic) {
+		q.append("CREATE TABLE ").append(topic).append(" (k STRING, g STRING, v BIGINT, d DECIMAL(8, 2), x DOUBLE, s STRING,\n  ");
+		q.append(timeColumn ? "ts BIGINT, at AS TO_TIMESTAMP_LTZ(ts, 3)" : "at TIMESTAMP(3) METADATA FROM 'timestamp' VIRTUAL");
+		if (!plain())
+			q.append(", WATERMARK FOR at AS at").append(grace == 0 ? "" : " - " + seconds(grace));
+		q.append(kind == Kind.RETRACT ? ", PRIMARY KEY (k) NOT ENFORCED" : "");
+		q.append(")\nWITH ('connector' = 'recorded', 'path' = 'in', 'topic' = '").append(topic).append("', 'value.format' = 'json', 'key.format' = 'raw',")
+			.append(kind == Kind.RETRACT ? "" : " 'key.fields' = 'k',").append(" 'value.fields-include' = 'EXCEPT_KEY')");
+	}
+
+	private void result(StringBuilder q) {
+		if (!plain())
+			q.append("window_start TIMESTAMP(3), window_end TIMESTAMP(3), ");
+		for (int i = 0; i < aggs.size(); i++)
+			q.append(i == 0 ? "" : ", ").append("a" + i + " " + aggs.get(i).type);
+		q.append(plain() ? ", PRIMARY KEY (k) NOT ENFORCED)" : ")");
+		q.append("\nWITH ('connector' = 'recorded', 'path' = 'out', 'topic' = 'result', 'value.format' = 'json', ");
+		if (plain())
+			q.append("'key.format' = 'raw', 'value.fields-include' = 'EXCEPT_KEY');\n");
+		else
+			q.append("'key.format' = 'windowed', 'key.fields' = 'k', 'value.fields-include' = 'EXCEPT_KEY');\n");
 	}
 
 	private boolean passes(String seqs) {
@@ -269,6 +329,8 @@ final class WindowCase extends Case {
 			return;
 		}
 		KStream<String, String> s = stream(b, "events");
+		if (merged)
+			s = s.merge(stream(b, "others"));
 		if (where != null)
 			s = s.filter((k, v) -> Boolean.TRUE.equals(where.value.apply(input.get(current))));
 		/* Kafka Streams drops null keys itself; a new key goes over a repartition topic. */
