@@ -1,5 +1,5 @@
 /* feed.c: from units of partitions to numbered batches, order points and barriers (feed.h). @thread io */
-#include "io/feed.h"
+#include "io/feed_private.h"
 #include "io/budget.h"
 
 #include <inttypes.h>
@@ -14,157 +14,8 @@ enum {
 	FEED_STATE_MARGIN = 24 << 20,  /* what state may still grow by until the next order point, at most a quarter, */
 	FEED_GROWTH = 4 << 20,         /* of it what is not the workers' besides */
 	FEED_MEMORY_SHORT = 512 << 20, /* below it no order point is begun before it is known what one takes */
-	FEED_EVEN_MAX = 1 << 14,       /* what others may have to read until they are as far as a unit */
 	FEED_QUIET_MAX = 64            /* order points in a row at which changes may wait: what they hold is bounded */
 };
-
-/* A unit of the log and how many of its batches are out. Given back when all have returned. */
-struct unit_ref {
-	struct weir_unit *unit;
-	uint32_t scan;
-	uint32_t out;
-	bool consumed;
-};
-
-struct partition {
-	uint32_t scan;
-	uint32_t number; /* within the scan */
-	enum weir_poll poll;
-	bool peeked;
-	bool bound_told;
-	bool idle_told;
-	bool first;  /* of a global table: before all others */
-	bool loaded; /* and its end has been seen once */
-	int64_t first_ts;
-	int64_t next_offset;
-	int64_t marked_offset; /* at the last barrier */
-	int64_t doubt_end;     /* in doubt: up to where */
-	int64_t data_us;       /* when data last came */
-	bool meets;            /* feeds a join beside others */
-	bool waited_out; /* it has more, but did not bring it in join_ms: not waited for until it brings something */
-	int64_t read_ts; /* where its last unit began in time */
-	int64_t last_ts; /* and ended */
-	/* joins whose rows meet a table as it stands at their turn */
-	bool turns;      /* feeds one beside others */
-	int64_t sent_ts; /* latest time handed on since the last order point */
-	int64_t even_ts; /* while they are brought even: up to where */
-	int64_t upto_ts; /* of its unit, where others would have too much to read to come as far: up to where now */
-	struct unit_ref *rest; /* a unit that was begun, and goes on behind the order point */
-	uint32_t rest_at;
-};
-
-struct weir_feed {
-	struct weir_feed_conf cf;
-	struct partition *part;
-	uint32_t part_count;
-	uint32_t bound_count;
-	/* joins that wait */
-	bool meets_direct; /* partitions meet those of their own number */
-	bool waiting;
-	int64_t wait_us; /* since when, 0: not */
-	bool turns;      /* some partition's are */
-	bool evening;    /* an order point is due, and partitions are read up to where the others were */
-	int64_t even_us; /* since when */
-	/* the unit being cut */
-	struct unit_ref *current;
-	uint32_t current_part;
-	uint32_t current_at;
-	uint32_t opened_at; /* where it was when its turn came */
-	/* pools */
-	struct weir_input *inputs; /* all of them */
-	struct weir_input **free_input;
-	uint32_t free_count;
-	uint32_t *outstanding; /* per worker */
-	struct unit_ref *refs;
-	struct unit_ref **free_ref;
-	uint32_t free_ref_count, ref_count;
-	struct weir_point *points;
-	struct weir_point **free_point;
-	uint32_t free_point_count;
-	/* numbering */
-	uint64_t seq;
-	uint64_t epoch;
-	int64_t point_records; /* since the last order point */
-	uint64_t point_bytes;
-	int64_t commit_records;     /* since the last barrier */
-	int64_t commit_us, emit_us; /* when the last was made */
-	bool may_be_quiet;          /* changes may wait at order points that come for their records, not their time */
-	uint32_t quiet;             /* order points in a row at which they did */
-	int64_t loud_us;            /* when the last was made at which they did not */
-	bool in_doubt;              /* until every partition has been read to its doubt_end */
-	bool told;                  /* an event since the last barrier that other instances have to hear of */
-	bool skipped;               /* live: since the last barrier a position passed what is no record */
-	int64_t all_idle_us;        /* idle_wall: up to when time has been moved on; 0: some partition is not idle */
-	int64_t advance_ms;         /* what the next order point moves time on by */
-	/* a control on its way to every worker */
-	bool sending;
-	struct weir_input control;
-	struct weir_point *control_point;
-	uint32_t sent_to;
-	/* an order point the driver asked for */
-	bool asked;
-	int64_t asked_advance;
-	bool asked_barrier, asked_last, asked_close;
-	/* the end */
-	_Atomic bool stop;
-	_Atomic bool paused;
-	bool last_sent;
-	bool memory_stop;
-	uint64_t stop_room; /* what states might have held then */
-	uint32_t points_out;
-	uint32_t barriers_out;
-	uint64_t dirty_out;    /* what barriers_out have to write, about */
-	uint64_t marked_state; /* bytes of state at the last barrier */
-	uint64_t seen_state;   /* and when an order point last came back: by how much it had grown then, */
-	uint64_t grown, grows; /* and what it has grown by twice in a row */
-	bool full;             /* the last step found no room in a worker's ring */
-	bool hungry;           /* the last step found nothing to read, and there was room for more */
-	uint64_t point_cost;   /* what a recent order point held in bundles: reserved for the next */
-	bool cost_known;       /* one has come back */
-	uint64_t memory;       /* of units held */
-	uint64_t memory_told;  /* of those whose stream does not say what it holds itself */
-	_Atomic uint64_t memory_seen;
-	uint64_t records, bytes; /* this run */
-	_Atomic uint64_t records_seen, bytes_seen;
-	int64_t rate_start_us;
-	int64_t rate_records;
-	struct weir_park park;
-};
-
-/* Which partitions meet others in a join, now or behind other stages. Global tables are read before all others, and
- * repartition topics follow what is read here. */
-static void find_meetings(struct weir_feed *fd)
-{
-	const struct weir_plan *pl = fd->cf.plan;
-	if (!fd->cf.live || fd->cf.join_ms <= 0)
-		return;
-	bool *meets = weir_xcalloc(pl->stage_count + 1, sizeof *meets);
-	bool *turns = weir_xcalloc(pl->stage_count + 1, sizeof *turns);
-	fd->meets_direct = true;
-	for (uint32_t s = pl->stage_count; s-- > 0;) { /* later stages have larger numbers */
-		const struct weir_plan_stage *st = &pl->stages[s];
-		meets[s] = st->def.kind == WEIR_STATE_JOIN && st->input_count > 1;
-		turns[s] = meets[s] && !st->def.within && !st->def.versioned;
-		for (uint32_t i = 0; i < st->branch_count; i++) {
-			const struct weir_plan_branch *br = &pl->branches[st->branches[i]];
-			meets[s] |= br->to == WEIR_TO_STAGE && meets[br->target];
-			turns[s] |= br->to == WEIR_TO_STAGE && turns[br->target];
-		}
-		fd->meets_direct &= !meets[s] || st->exchange == WEIR_EXCHANGE_DIRECT;
-	}
-	for (uint32_t p = 0; p < fd->part_count; p++) {
-		struct partition *pt = &fd->part[p];
-		const struct weir_plan_scan *sc = &pl->scans[pt->scan];
-		for (uint32_t i = 0; i < sc->branch_count && !pt->first && sc->repartition < 0; i++) {
-			const struct weir_plan_branch *br = &pl->branches[sc->branches[i]];
-			pt->meets |= br->to == WEIR_TO_STAGE && meets[br->target];
-			pt->turns |= br->to == WEIR_TO_STAGE && turns[br->target];
-		}
-		fd->turns |= pt->turns;
-	}
-	free(meets);
-	free(turns);
-}
 
 /* Live, coalesced changes leave once in an emit interval, however many order points its records make. Not where they
  * feed a stage, or another instance's: its times must stay behind them. */
@@ -237,7 +88,7 @@ enum weir_err weir_feed_create(struct weir_feed **out, const struct weir_feed_co
 			bool owned = !cf->owned || cf->owned[pl->scans[s].partition_base + p];
 			pt->doubt_end = cf->in_doubt && owned ? end : 0;
 		}
-	find_meetings(fd);
+	weir_even_find(fd);
 	fd->in_doubt = cf->in_doubt;
 	if (err != WEIR_OK) {
 		weir_feed_destroy(fd);
@@ -544,150 +395,10 @@ static bool is_loading(struct partition *pt)
 	return !pt->loaded;
 }
 
-/* Whether p, whose turn it is, meets partitions in a join that have earlier records which did not arrive yet. */
-static bool must_wait(struct weir_feed *fd, const struct partition *p)
-{
-	bool behind = false;
-	int64_t now = 0;
-	for (uint32_t i = 0; i < fd->part_count && p->meets; i++) {
-		struct partition *q = &fd->part[i];
-		if (!q->meets || q->poll != WEIR_POLL_LATER || q->bound_told || q->idle_told || q->waited_out ||
-		    q->read_ts >= p->first_ts || (fd->meets_direct && q->number != p->number))
-			continue;
-		now = now != 0 ? now : fd->cf.now_us();
-		if (fd->wait_us == 0)
-			fd->wait_us = now;
-		q->waited_out = now - fd->wait_us >= fd->cf.join_ms * 1000;
-		behind |= !q->waited_out;
-	}
-	if (!behind)
-		fd->wait_us = 0;
-	return behind;
-}
-
-/* ---- rows that meet a table as it stands at their turn ----
- *
- * What is held for a join is merged by time at the order point. Units are read by where they begin; so one input may
- * have got as far as its unit reaches when an order point is due, and rows that belong before its last ones would miss
- * it. They are brought even first: who has earlier records is read up to there, and a unit that reaches beyond is left
- * for later. Live only: on recorded topics order points lie where the records have them. */
-
-static int64_t unit_ts(const struct unit_ref *rf, uint32_t at)
-{
-	return rf->unit->records[at].timestamp;
-}
-
-/* An order point is due: how far everybody is to be read, which is as far as those it meets were. */
-static void begin_evening(struct weir_feed *fd)
-{
-	fd->evening = true;
-	fd->even_us = fd->cf.now_us();
-	int64_t all = INT64_MIN;
-	for (uint32_t p = 0; p < fd->part_count; p++)
-		all = weir_max_i64(all, fd->part[p].sent_ts);
-	for (uint32_t p = 0; p < fd->part_count; p++) {
-		struct partition *pt = &fd->part[p];
-		pt->even_ts = fd->meets_direct ? pt->sent_ts : all;
-		for (uint32_t k = 0; k < fd->part_count && fd->meets_direct; k++)
-			if (fd->part[k].number == pt->number)
-				pt->even_ts = weir_max_i64(pt->even_ts, fd->part[k].sent_ts);
-	}
-}
-
-/* Whether it has records that are on their way here. */
-static bool is_awaited(const struct partition *pt)
-{
-	return pt->poll == WEIR_POLL_LATER && !pt->rest && !pt->bound_told && !pt->idle_told && !pt->waited_out;
-}
-
-/* Whether p has records from before the time it is to be read to, or may have. */
-static bool is_uneven(const struct weir_feed *fd, uint32_t p)
-{
-	const struct partition *pt = &fd->part[p];
-	if (!pt->turns || pt->even_ts == INT64_MIN)
-		return false;
-	if (fd->current && fd->current_part == p)
-		return unit_ts(fd->current, fd->current_at) <= pt->even_ts;
-	if (pt->rest)
-		return unit_ts(pt->rest, pt->rest_at) <= pt->even_ts;
-	if (pt->bound_told || pt->idle_told)
-		return false;
-	if (pt->poll == WEIR_POLL_UNIT)
-		return !pt->peeked || pt->first_ts <= pt->even_ts;
-	return is_awaited(pt) && weir_max_i64(pt->sent_ts, pt->read_ts) < pt->even_ts;
-}
-
-/* Whether the order point that is due has to wait for that; at most join_ms. */
-static bool must_even(struct weir_feed *fd)
-{
-	bool uneven = false;
-	if (WEIR_LIKELY(!fd->turns))
-		return false;
-	if (!fd->evening)
-		begin_evening(fd);
-	bool over = fd->cf.now_us() - fd->even_us >= fd->cf.join_ms * 1000 ||
-		    atomic_load_explicit(&fd->paused, memory_order_relaxed);
-	for (uint32_t p = 0; p < fd->part_count && !(uneven && !over); p++)
-		if (is_uneven(fd, p)) {
-			uneven = true;
-			fd->part[p].waited_out |= over && fd->part[p].poll == WEIR_POLL_LATER;
-		}
-	return uneven && !over;
-}
-
-/* What is known of the records that a partition has next: how many, and the time of the last one. */
-static uint32_t head_of(const struct weir_feed *fd, const struct partition *pt, int64_t *last_ts)
-{
-	struct weir_stream_log *sl = fd->cf.streams[pt->scan];
-	if (!pt->rest)
-		return pt->peeked && sl->ops->head ? sl->ops->head(sl, pt->number, last_ts) : 0;
-	*last_ts = unit_ts(pt->rest, pt->rest->unit->count - 1);
-	return pt->rest->unit->count - pt->rest_at;
-}
-
-/* How far the current unit goes for now: where one that is sparse reaches over a stretch of time in which others are
- * dense, these could not come even within an order point. */
-static int64_t find_upto(const struct weir_feed *fd, uint32_t p)
-{
-	const struct weir_unit *u = fd->current->unit;
-	int64_t last = u->count != 0 ? u->records[u->count - 1].timestamp : 0, nearest = INT64_MAX;
-	uint64_t behind = 0;
-	for (uint32_t i = 0; i < fd->part_count && u->count != 0; i++) {
-		const struct partition *q = &fd->part[i];
-		if (i == p || !q->turns || (fd->meets_direct && q->number != fd->part[p].number))
-			continue;
-		int64_t q_last = INT64_MAX;
-		uint32_t count = head_of(fd, q, &q_last);
-		if (count == 0 && is_awaited(q) && q->last_ts < last) { /* how dense they are nobody knows */
-			behind += FEED_EVEN_MAX + 1;
-			nearest = q->last_ts < nearest ? q->last_ts : nearest;
-		}
-		if (count == 0 || q_last >= last)
-			continue;
-		int64_t span = weir_max_i64(q_last - q->first_ts, 1);
-		behind += (uint64_t)((double)(last - q_last) / (double)span * count);
-		nearest = q_last < nearest ? q_last : nearest;
-	}
-	return behind > FEED_EVEN_MAX ? nearest : INT64_MAX;
-}
-
-/* Leaves the unit being cut for later, where the others are not there yet. */
-static void leave_rest(struct weir_feed *fd)
-{
-	struct partition *pt = &fd->part[fd->current_part];
-	if (!pt->turns ||
-	    (fd->evening ? is_uneven(fd, fd->current_part)
-			 : fd->current_at == fd->opened_at || unit_ts(fd->current, fd->current_at) <= pt->upto_ts))
-		return;
-	pt->rest = fd->current;
-	pt->rest_at = fd->current_at;
-	fd->current = NULL;
-}
-
 /* Whether p can be read now. */
 static bool may_read(const struct weir_feed *fd, uint32_t p, bool room)
 {
-	return (room || fd->part[p].rest) && (!fd->evening || is_uneven(fd, p));
+	return (room || fd->part[p].rest) && (!fd->evening || weir_even_is_uneven(fd, p));
 }
 
 /* Looks at the heads of all partitions. *out: the one whose stored batch starts earliest, UINT32_MAX if none has data.
@@ -712,7 +423,7 @@ static enum weir_err choose(struct weir_feed *fd, bool room, uint32_t *out, stru
 		}
 		if (WEIR_UNLIKELY(pt->rest != NULL)) {
 			pt->poll = WEIR_POLL_UNIT;
-			pt->first_ts = unit_ts(pt->rest, pt->rest_at);
+			pt->first_ts = weir_unit_ts(pt->rest, pt->rest_at);
 		} else if (!pt->peeked && !pt->bound_told) {
 			pt->poll = sl->ops->peek(sl, pt->number, &pt->first_ts, dg);
 			if (pt->poll == WEIR_POLL_ERROR)
@@ -758,7 +469,7 @@ static enum weir_err choose(struct weir_feed *fd, bool room, uint32_t *out, stru
 	}
 	if (WEIR_UNLIKELY(loading) && *out != UINT32_MAX && !fd->part[*out].first)
 		*out = UINT32_MAX;
-	bool wait = *out != UINT32_MAX && fd->part[*out].meets && must_wait(fd, &fd->part[*out]);
+	bool wait = *out != UINT32_MAX && fd->part[*out].meets && weir_even_waits(fd, &fd->part[*out]);
 	set_waiting(fd, wait || (fd->evening && *out == UINT32_MAX));
 	if (wait)
 		*out = UINT32_MAX;
@@ -775,7 +486,7 @@ static enum weir_err open_unit(struct weir_feed *fd, uint32_t p, struct weir_dia
 		fd->current = pt->rest;
 		fd->current_at = fd->opened_at = pt->rest_at;
 		pt->rest = NULL;
-		pt->upto_ts = find_upto(fd, p);
+		pt->upto_ts = weir_even_upto(fd, p);
 		return WEIR_OK;
 	}
 	enum weir_err err = sl->ops->take(sl, pt->number, &u, dg);
@@ -794,8 +505,8 @@ static enum weir_err open_unit(struct weir_feed *fd, uint32_t p, struct weir_dia
 	fd->memory_told += sl->ops->memory ? 0 : u->memory;
 	fd->current = rf;
 	fd->current_at = fd->opened_at = 0;
-	pt->last_ts = u->count != 0 ? unit_ts(rf, u->count - 1) : pt->first_ts;
-	pt->upto_ts = pt->turns ? find_upto(fd, p) : INT64_MAX;
+	pt->last_ts = u->count != 0 ? weir_unit_ts(rf, u->count - 1) : pt->first_ts;
+	pt->upto_ts = pt->turns ? weir_even_upto(fd, p) : INT64_MAX;
 	return WEIR_OK;
 }
 
@@ -941,7 +652,7 @@ static bool point_due(struct weir_feed *fd)
 		     fd->point_bytes >= fd->cf.point_bytes - fd->cf.point_bytes / 4);
 	bool due = soon || ((fd->point_records > 0 || fd->commit_records > 0 || fd->told) && emit_due(fd)) ||
 		   (fd->skipped && commit_due(fd)); /* those who look at the group's offsets see no lag then */
-	return fd->cf.live && due && !must_even(fd);
+	return fd->cf.live && due && !weir_even_must(fd);
 }
 
 /* Makes the order point that is due. *due: there is one, whether or not it could be made now. */
@@ -983,14 +694,6 @@ static bool rate_allows(struct weir_feed *fd, int *wait_ms)
 	if (now >= due_us)
 		return true;
 	*wait_ms = (int)((due_us - now) / 1000) + 1;
-	return false;
-}
-
-static bool has_rest(const struct weir_feed *fd)
-{
-	for (uint32_t p = 0; p < fd->part_count && fd->turns; p++)
-		if (fd->part[p].rest)
-			return true;
 	return false;
 }
 
@@ -1054,12 +757,12 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 	if (!rate_allows(fd, wait_ms) || waits_for_points(fd))
 		return WEIR_OK;
 	if (fd->current)
-		leave_rest(fd);
+		weir_even_leave(fd);
 	if (!fd->current) {
 		bool room = fd->free_ref_count > 0 && has_room(fd);
 		if (!room && fd->evening) /* no longer: it is the order point that makes room */
 			fd->even_us = INT64_MIN / 2;
-		if (!room && !has_rest(fd))
+		if (!room && !weir_even_has_rest(fd))
 			return WEIR_OK;
 		uint32_t p;
 		enum weir_err err = choose(fd, room, &p, dg);
