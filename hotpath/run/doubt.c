@@ -169,6 +169,20 @@ void weir_doubt_keep(struct weir_worker *w, uint32_t stage, uint32_t slot)
 	}
 }
 
+void weir_doubt_keep_stale(struct weir_worker *w, uint32_t stage, const struct weir_keyed *keyed, uint32_t row)
+{
+	uint32_t slot = keyed->slot[row];
+	struct weir_slot *sl = w->slots[stage][slot];
+	struct weir_buf was = {0};
+	int64_t time;
+	if (weir_rows_put_stale(sl, keyed, row, &was, &time)) {
+		weir_doubt_keep(w, stage, slot);
+		weir_rows_put_back(sl, keyed, row, &was, time);
+		weir_doubt_keep(w, stage, slot);
+	}
+	weir_buf_fini(&was);
+}
+
 /* The next rows of kr as those of fr. */
 static void take(struct kept_rows *kr, struct weir_rows *rows)
 {

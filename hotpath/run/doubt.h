@@ -27,6 +27,9 @@ void weir_doubt_end(struct weir_worker *w);
 bool weir_doubt_keeps(const struct weir_worker *w, uint32_t stage);
 /* Keeps what has changed in the slot since the last call, to be handed on at the order point. */
 void weir_doubt_keep(struct weir_worker *w, uint32_t stage, uint32_t slot);
+/* The same of a row that is to be applied, of a stage with numbered rows: where a newer one of its key came first, it
+ * was perhaps not so when both were read before. */
+void weir_doubt_keep_stale(struct weir_worker *w, uint32_t stage, const struct weir_keyed *keyed, uint32_t row);
 /* Hands on what was kept. False: no fragment is free, come again. */
 bool weir_doubt_hand_on(struct weir_worker *w, struct weir_bundle *b, uint32_t stage, uint32_t slot);
 

@@ -905,6 +905,8 @@ void weir_worker_apply_rows(struct weir_worker *w, struct weir_bundle *b, const 
 	each |= kept;
 	for (uint32_t i = 0, n; i < count; i += n) {
 		n = !each ? count : def->retracts && is_replaced(keyed, rows, i, count) ? 2 : 1;
+		if (kept && def->kind == WEIR_STATE_ROWS && def->numbered)
+			weir_doubt_keep_stale(w, stage, keyed, rows[i]);
 		weir_state_apply(def, w->slots[stage], keyed, rows + i, n, clock, &st->applied);
 		st->now->applied += st->applied.applied;
 		st->now->late_windows += st->applied.late_windows;

@@ -99,6 +99,32 @@ static void rows_delete(const struct weir_state_def *def, struct weir_slot *sl, 
 	note_row(sl, g, e, in->time[row]);
 }
 
+bool weir_rows_put_stale(struct weir_slot *sl, const struct weir_keyed *in, uint32_t row, struct weir_buf *was,
+			 int64_t *time)
+{
+	const struct weir_state_def *def = sl->def;
+	uint64_t *free_slot;
+	if (!sl->in_doubt || (in->deletes != NULL && in->deletes[row]) || !is_stale(def, sl, in, row))
+		return false;
+	const uint64_t *at = weir_index_find(&weir_slot_only_gen(sl)->ix, def, in->hash[row], in->key[row],
+					     in->key_bytes[row], &free_slot);
+	const struct weir_entry *e = weir_index_entry(*at);
+	const struct weir_text *t = weir_table_text(def, e);
+	weir_buf_put(was, weir_text_data(&sl->pages, t), t->bytes);
+	*time = ((const struct weir_stamped *)(const void *)e)->time;
+	(void)rows_put(def, sl, in, row);
+	return true;
+}
+
+void weir_rows_put_back(struct weir_slot *sl, const struct weir_keyed *in, uint32_t row, const struct weir_buf *was,
+			int64_t time)
+{
+	struct weir_gen *g = weir_slot_only_gen(sl);
+	struct weir_entry *e = weir_gen_find_or_create(g, sl->def, in->hash[row], in->key[row], in->key_bytes[row]);
+	weir_table_set(g, sl->def, e, was->data, (uint32_t)was->bytes);
+	note_row(sl, g, e, time);
+}
+
 void weir_rows_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
 		     const uint16_t *rows, uint32_t count, struct weir_applied *out)
 {

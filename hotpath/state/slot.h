@@ -237,6 +237,12 @@ void weir_retract_apply(const struct weir_state_def *def, struct weir_slot *cons
 /* ---- rows_table.c ---- */
 void weir_rows_apply(const struct weir_state_def *def, struct weir_slot *const *slots, const struct weir_keyed *in,
 		     const uint16_t *rows, uint32_t count, struct weir_applied *out);
+/* In doubt: a numbered row that comes behind a newer one of its key stands for a moment, as it may have stood when it
+ * was read before. *was and *time: the newer one, which is put back; false: there is none, or it is none. */
+bool weir_rows_put_stale(struct weir_slot *sl, const struct weir_keyed *in, uint32_t row, struct weir_buf *was,
+			 int64_t *time);
+void weir_rows_put_back(struct weir_slot *sl, const struct weir_keyed *in, uint32_t row, const struct weir_buf *was,
+			int64_t time);
 /* A deleted row that the change list has read goes. */
 void weir_rows_forget(struct weir_slot *sl, struct weir_entry *e);
 /* Sets the row of e, an entry of a table's generation g; takes the entry with key out of g. */

@@ -474,11 +474,13 @@ static void test_no_row_stays_that_nobody_takes_back(void **state)
 	(void)state;
 	const char *seed = getenv("WEIR_SIM_SEED"), *cases = getenv("WEIR_SIM_CASES"), *job = getenv("WEIR_SIM_JOB");
 	uint64_t first = seed ? strtoull(seed, NULL, 10) : 1;
-	uint64_t last = seed ? first : cases ? strtoull(cases, NULL, 10) : 6;
-	for (uint64_t i = first; i <= last; i++)
-		for (size_t k = 0; k < WEIR_COUNT_OF(sims); k++)
-			if (!job || strcmp(job, sims[k].name) == 0)
-				one_case(&sims[k], i);
+	for (size_t k = 0; k < WEIR_COUNT_OF(sims); k++) {
+		/* Rows of one key come from several slots, in an order of their own: it takes more to have them all. */
+		uint64_t few = sims[k].make == make_foreign_groups ? 24 : 6;
+		uint64_t last = seed ? first : cases ? strtoull(cases, NULL, 10) : few;
+		for (uint64_t i = first; i <= last && (!job || strcmp(job, sims[k].name) == 0); i++)
+			one_case(&sims[k], i);
+	}
 }
 
 /* One run, in doubt from its start or not, with order points at the same places. */
