@@ -398,7 +398,7 @@ static bool is_loading(struct partition *pt)
 /* Whether p can be read now. */
 static bool may_read(const struct weir_feed *fd, uint32_t p, bool room)
 {
-	return (room || fd->part[p].rest) && (!fd->evening || weir_even_is_uneven(fd, p));
+	return (room || fd->part[p].rest) && (!fd->evening || weir_even_is_behind(fd, p));
 }
 
 /* Looks at the heads of all partitions. *out: the one whose stored batch starts earliest, UINT32_MAX if none has data.
@@ -429,6 +429,7 @@ static enum weir_err choose(struct weir_feed *fd, bool room, uint32_t *out, stru
 			if (pt->poll == WEIR_POLL_ERROR)
 				return *dg ? weir_diag_code(*dg) : WEIR_E_IO;
 			pt->peeked = pt->poll == WEIR_POLL_UNIT;
+			pt->looked = fd->looks;
 			if (pt->poll == WEIR_POLL_EMPTY && fd->cf.plan->scans[pt->scan].repartition >= 0 &&
 			    repartition_ended(fd, p))
 				pt->poll = WEIR_POLL_BOUND;
@@ -470,7 +471,8 @@ static enum weir_err choose(struct weir_feed *fd, bool room, uint32_t *out, stru
 	if (WEIR_UNLIKELY(loading) && *out != UINT32_MAX && !fd->part[*out].first)
 		*out = UINT32_MAX;
 	bool wait = *out != UINT32_MAX && fd->part[*out].meets && weir_even_waits(fd, &fd->part[*out]);
-	set_waiting(fd, wait || (fd->evening && *out == UINT32_MAX));
+	bool awaits = fd->evening && weir_even_look(fd) && *out == UINT32_MAX;
+	set_waiting(fd, wait || awaits);
 	if (wait)
 		*out = UINT32_MAX;
 	return WEIR_OK;
@@ -494,7 +496,8 @@ static enum weir_err open_unit(struct weir_feed *fd, uint32_t p, struct weir_dia
 		return err;
 	pt->peeked = false;
 	pt->read_ts = pt->first_ts;
-	fd->wait_us = 0;
+	fd->looks++;
+	fd->wait = (struct patience){0, 0};
 	if (fd->cf.live)
 		pt->data_us = fd->cf.now_us();
 	if (fd->cf.placement != NULL)
@@ -532,9 +535,9 @@ static uint32_t cut(const struct weir_feed *fd, uint64_t *bytes)
 	most = most < limit ? most : limit;
 	most = most < WEIR_BATCH_ROWS ? most : WEIR_BATCH_ROWS;
 	int64_t room = fd->cf.point_records - fd->point_records;
-	if (most > room)
+	if (!fd->evening && most > room)
 		most = (uint32_t)room;
-	uint64_t sum = 0, point_room = fd->cf.point_bytes - fd->point_bytes;
+	uint64_t sum = 0, point_room = fd->evening ? UINT64_MAX : fd->cf.point_bytes - fd->point_bytes;
 	uint32_t n = 0;
 	const struct partition *pt = &fd->part[fd->current_part];
 	int64_t upto = !pt->turns ? INT64_MAX : fd->evening ? pt->even_ts : pt->upto_ts;
@@ -644,15 +647,16 @@ static bool wall_due(struct weir_feed *fd)
 
 static bool point_due(struct weir_feed *fd)
 {
-	if (fd->point_records >= fd->cf.point_records || fd->point_bytes >= fd->cf.point_bytes)
-		return true;
+	bool full = fd->point_records >= fd->cf.point_records || fd->point_bytes >= fd->cf.point_bytes;
+	if (!fd->cf.live)
+		return full;
 	/* Where inputs have to come even first there is room for that. */
 	bool soon = fd->turns && fd->point_records > 0 &&
 		    (fd->point_records >= fd->cf.point_records - fd->cf.point_records / 4 ||
 		     fd->point_bytes >= fd->cf.point_bytes - fd->cf.point_bytes / 4);
-	bool due = soon || ((fd->point_records > 0 || fd->commit_records > 0 || fd->told) && emit_due(fd)) ||
+	bool due = full || soon || ((fd->point_records > 0 || fd->commit_records > 0 || fd->told) && emit_due(fd)) ||
 		   (fd->skipped && commit_due(fd)); /* those who look at the group's offsets see no lag then */
-	return fd->cf.live && due && !weir_even_must(fd);
+	return due && !weir_even_must(fd);
 }
 
 /* Makes the order point that is due. *due: there is one, whether or not it could be made now. */
@@ -667,7 +671,7 @@ static bool points(struct weir_feed *fd, bool *due)
 		return true;
 	}
 	if (point_due(fd) || fd->advance_ms > 0 || wall_due(fd) ||
-	    (stop && (fd->cf.live || fd->records == 0 || fd->point_records == 0))) {
+	    (stop && (fd->cf.live ? !weir_even_must(fd) : fd->records == 0 || fd->point_records == 0))) {
 		bool full = state_bytes(fd) > state_room(fd);
 		bool last = stop || full;
 		if (!make_point(fd, last || commit_due(fd), last, false, WEIR_TIME_UNSET))
@@ -705,6 +709,15 @@ static bool has_room(const struct weir_feed *fd)
 		return true;
 	uint64_t flying = in_flight(fd) + fd->point_cost;
 	return flying <= fd->cf.memory_max / 4 && all_bytes(fd) + fd->point_cost <= fd->cf.memory_max;
+}
+
+/* Whether something comes back from the workers, or the snapshotter, by itself. */
+static bool is_flying(const struct weir_feed *fd)
+{
+	bool any = fd->points_out != 0;
+	for (uint32_t w = 0; w < fd->cf.worker_count; w++)
+		any |= fd->outstanding[w] != 0;
+	return any;
 }
 
 /* Whether the next order point is not to be begun before those on their way are back: nobody knows yet what one takes,
@@ -751,7 +764,7 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 	if (due || (fd->asked_last && fd->part_count == 0))
 		return WEIR_OK;
 	/* Stopping lifts a pause on a bounded recording: it goes on to its order point. */
-	if (atomic_load_explicit(&fd->paused, memory_order_relaxed) &&
+	if (atomic_load_explicit(&fd->paused, memory_order_relaxed) && !fd->evening &&
 	    !atomic_load_explicit(&fd->stop, memory_order_relaxed))
 		return WEIR_OK;
 	if (!rate_allows(fd, wait_ms) || waits_for_points(fd))
@@ -760,8 +773,8 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 		weir_even_leave(fd);
 	if (!fd->current) {
 		bool room = fd->free_ref_count > 0 && has_room(fd);
-		if (!room && fd->evening) /* no longer: it is the order point that makes room */
-			fd->even_us = INT64_MIN / 2;
+		if (!room && fd->evening && !fd->cramped && !is_flying(fd)) /* it is the order point that makes room */
+			*moved = fd->cramped = true;
 		if (!room && !weir_even_has_rest(fd))
 			return WEIR_OK;
 		uint32_t p;
@@ -776,8 +789,10 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 		fd->hungry = p == UINT32_MAX && room;
 		if (fd->waiting && (*wait_ms < 0 || *wait_ms > FEED_JOIN_LOOK_MS))
 			*wait_ms = FEED_JOIN_LOOK_MS;
-		if (p == UINT32_MAX)
+		if (p == UINT32_MAX) {
+			*moved |= fd->evening && room && !fd->waiting; /* they are even now */
 			return WEIR_OK;
+		}
 		err = open_unit(fd, p, dg);
 		if (err != WEIR_OK)
 			return err;
@@ -786,6 +801,10 @@ enum weir_err weir_feed_step(struct weir_feed *fd, bool *moved, int *wait_ms, st
 			close_unit(fd);
 			return WEIR_OK;
 		}
+		if (fd->evening) /* its records may begin later than it does */
+			weir_even_leave(fd);
+		if (!fd->current)
+			return WEIR_OK;
 	}
 	if (ends_here(fd)) {
 		*moved = true;

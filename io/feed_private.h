@@ -13,6 +13,11 @@ struct unit_ref {
 	bool consumed;
 };
 
+/* Time spent waiting, as far as it was looked whether there is still a reason to. */
+struct patience {
+	int64_t seen_us, spent_us;
+};
+
 struct partition {
 	uint32_t scan;
 	uint32_t number; /* within the scan */
@@ -32,10 +37,11 @@ struct partition {
 	int64_t read_ts; /* where its last unit began in time */
 	int64_t last_ts; /* and ended */
 	/* joins whose rows meet a table as it stands at their turn */
-	bool turns;      /* feeds one beside others */
-	int64_t sent_ts; /* latest time handed on since the last order point */
-	int64_t even_ts; /* while they are brought even: up to where */
-	int64_t upto_ts; /* of its unit, where others would have too much to read to come as far: up to where now */
+	bool turns;            /* feeds one beside others */
+	int64_t sent_ts;       /* latest time handed on since the last order point */
+	int64_t even_ts;       /* while they are brought even: up to where */
+	int64_t upto_ts;       /* of its unit: up to where now */
+	uint64_t looked;       /* when it was last asked whether it has a unit: of looks */
 	struct unit_ref *rest; /* a unit that was begun, and goes on behind the order point */
 	uint32_t rest_at;
 };
@@ -48,10 +54,12 @@ struct weir_feed {
 	/* joins that wait */
 	bool meets_direct; /* partitions meet those of their own number */
 	bool waiting;
-	int64_t wait_us; /* since when, 0: not */
-	bool turns;      /* some partition's are */
-	bool evening;    /* an order point is due, and partitions are read up to where the others were */
-	int64_t even_us; /* since when */
+	struct patience wait;
+	bool turns;   /* some partition's are */
+	bool evening; /* an order point is due, and partitions are read up to where the others were */
+	bool cramped; /* but there will be no room for more before it is made */
+	struct patience even_wait;
+	uint64_t looks; /* units taken; a partition that was looked at before may have got something since */
 	/* the unit being cut */
 	struct unit_ref *current;
 	uint32_t current_part;
@@ -128,13 +136,17 @@ WEIR_INLINE int64_t weir_unit_ts(const struct unit_ref *rf, uint32_t at)
 /* Which partitions meet others in a join, now or behind other stages. Global tables are read before all others, and
  * repartition topics follow what is read here. */
 void weir_even_find(struct weir_feed *fd);
-/* Whether p, whose turn it is, meets partitions in a join that have earlier records which did not arrive yet. */
+/* Whether p, whose turn it is, meets partitions in a join that have earlier records which did not arrive yet: for at
+ * most join_ms. */
 bool weir_even_waits(struct weir_feed *fd, const struct partition *p);
-/* Whether the order point that is due has to wait until inputs are even; at most join_ms. */
+/* Whether the order point that is due has to wait until inputs are even: for what is here, and at most join_ms for what
+ * is not. */
 bool weir_even_must(struct weir_feed *fd);
-/* Whether p has records from before the time it is to be read to, or may have. */
-bool weir_even_is_uneven(const struct weir_feed *fd, uint32_t p);
-/* How far the current unit, which is p's, goes for now. */
+/* While they are brought even: whether p has records here from before the time it is to be read to, or may have. */
+bool weir_even_is_behind(const struct weir_feed *fd, uint32_t p);
+/* While they are brought even, after a look at all partitions: whether some are waited for. */
+bool weir_even_look(struct weir_feed *fd);
+/* How far a unit of p's may be read for now: to where the others are known. */
 int64_t weir_even_upto(const struct weir_feed *fd, uint32_t p);
 /* Leaves the unit being cut for later, where the others are not there yet. */
 void weir_even_leave(struct weir_feed *fd);

@@ -51,9 +51,8 @@ struct weir_stream_ops {
 	/* Others are waited for (or not any more): what has come is kept, and reading runs on past it. NULL: a stream
 	 * whose partitions do not come one behind the other. */
 	void (*wait)(struct weir_stream_log *sl, bool on);
-	/* Of the unit that was peeked: its records, and the time of the last one. NULL: not known before it is taken.
-	 */
-	uint32_t (*head)(struct weir_stream_log *sl, uint32_t p, int64_t *last_ts);
+	/* Of the unit that was peeked: the time of its last record. NULL: not known before it is taken. */
+	int64_t (*last_ts)(const struct weir_stream_log *sl, uint32_t p);
 	/* Bytes it holds now, in its units and besides. NULL: what its units say is all that counts. */
 	uint64_t (*memory)(const struct weir_stream_log *sl);
 };

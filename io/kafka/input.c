@@ -382,9 +382,9 @@ enum weir_err weir_kafka_input_serve(struct weir_kafka_input *in, int timeout_ms
 
 /* ---- the streams ---- */
 
-static struct weir_kafka_part *part_at(struct weir_stream_log *sl, uint32_t p)
+static struct weir_kafka_part *part_at(const struct weir_stream_log *sl, uint32_t p)
 {
-	struct weir_kafka_stream *st = (struct weir_kafka_stream *)sl;
+	const struct weir_kafka_stream *st = (const struct weir_kafka_stream *)sl;
 	return &st->in->parts[st->part_base + p];
 }
 
@@ -495,12 +495,11 @@ static void kafka_wait(struct weir_stream_log *sl, bool on)
 	((struct weir_kafka_stream *)sl)->in->waiting = on;
 }
 
-static uint32_t kafka_head(struct weir_stream_log *sl, uint32_t p, int64_t *last_ts)
+static int64_t kafka_last_ts(const struct weir_stream_log *sl, uint32_t p)
 {
-	const struct weir_kafka_unit *ku = part_at(sl, p)->head;
-	if (ku->u.count != 0)
-		*last_ts = ku->record[ku->u.count - 1].timestamp;
-	return ku->u.count;
+	const struct weir_kafka_part *pt = part_at(sl, p);
+	const struct weir_kafka_unit *ku = pt->head;
+	return ku->u.count != 0 ? ku->record[ku->u.count - 1].timestamp : pt->last_ts;
 }
 
 static int kafka_event_fd(const struct weir_stream_log *sl)
@@ -530,7 +529,7 @@ static const struct weir_stream_ops kafka_ops = {
 	.range = kafka_range,
 	.event_fd = kafka_event_fd,
 	.wait = kafka_wait,
-	.head = kafka_head,
+	.last_ts = kafka_last_ts,
 	.topic = kafka_topic,
 	.close = kafka_close,
 };

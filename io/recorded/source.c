@@ -198,6 +198,12 @@ static void source_close(struct weir_stream_log *sl)
 	free(sr);
 }
 
+/* Of its stored batch, which may give more units than one. */
+static int64_t source_last_ts(const struct weir_stream_log *sl, uint32_t p)
+{
+	return ((const struct source *)sl)->parts[p].rd.head.max_timestamp;
+}
+
 static uint64_t source_memory(const struct weir_stream_log *sl)
 {
 	return ((const struct source *)sl)->env.pool.bytes_held;
@@ -213,6 +219,7 @@ static const struct weir_stream_ops source_ops = {
 	.event_fd = source_event_fd,
 	.topic = source_topic,
 	.close = source_close,
+	.last_ts = source_last_ts,
 	.memory = source_memory,
 };
 

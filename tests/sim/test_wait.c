@@ -83,7 +83,7 @@ static void far_wait(struct weir_stream_log *sl, bool on)
 	assert_int_equal(on, far_one.waits % 2 == 0);
 	far_one.waits++;
 }
-static uint32_t far_head(struct weir_stream_log *sl, uint32_t p, int64_t *last_ts);
+static int64_t far_last_ts(const struct weir_stream_log *sl, uint32_t p);
 static const struct weir_stream_ops far_ops = {.partitions = far_partitions,
 					       .peek = far_peek,
 					       .take = far_take,
@@ -94,7 +94,7 @@ static const struct weir_stream_ops far_ops = {.partitions = far_partitions,
 					       .topic = far_topic,
 					       .close = far_close,
 					       .wait = far_wait,
-					       .head = far_head};
+					       .last_ts = far_last_ts};
 
 static int rows_batch = ROWS;
 static int fillers; /* rows of a key of no click behind each row, as many ms between clicks */
@@ -123,13 +123,13 @@ static void make_topic(const char *dir, const char *topic, int64_t from, int bat
 }
 
 /* The next rows_batch records of rows, a ms apart. */
-static uint32_t far_head(struct weir_stream_log *sl, uint32_t p, int64_t *last_ts)
+static int64_t far_last_ts(const struct weir_stream_log *sl, uint32_t p)
 {
 	struct weir_diag *dg = NULL;
+	int64_t ts;
 	(void)sl;
-	assert_int_equal(far_one.near->ops->peek(far_one.near, p, last_ts, &dg), WEIR_POLL_UNIT);
-	*last_ts += rows_batch - 1;
-	return (uint32_t)rows_batch;
+	assert_int_equal(far_one.near->ops->peek(far_one.near, p, &ts, &dg), WEIR_POLL_UNIT);
+	return ts + rows_batch - 1;
 }
 
 /* How many clicks meet their row, where rows come so many ms later and a join waits for at most wait_ms. */
