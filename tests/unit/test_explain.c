@@ -285,7 +285,8 @@ static void test_stores(void **state)
 	struct weir_table *t = weir_table(tp, "t", "a STRING, b INT", "a", options);
 	(void)weir_sink(weir_to_stream(t), "copy", to[0]);
 	(void)weir_sink(weir_to_stream(t), "again", to[1]);
-	struct weir_table *j = weir_table(tp, "j", "a STRING, c INT", "a", options);
+	struct weir_table *j = weir_table(tp, "j", "a STRING, c INT", "a",
+					  "connector=upsert-kafka topic=j value.format=json key.format=raw");
 	struct weir_stream *st = keyed(tp, "s", "id");
 	(void)weir_sink(weir_join_table(st, j, "joined", "id", WEIR_JOIN_LEFT), "out", "topic=o format=json");
 	char *text = explained(tp, "auto");
@@ -294,7 +295,7 @@ static void test_stores(void **state)
 		  "    Processor: t (stores: [t, t-2])\n"
 		  "      --> copy, again\n"
 		  "      <-- t-source\n");
-	has(text, "    Source: j-source (topics: [t])\n"
+	has(text, "    Source: j-source (topics: [j])\n"
 		  "      --> j\n"
 		  "    Processor: j (stores: [])\n"
 		  "      --> joined\n"
