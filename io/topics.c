@@ -234,39 +234,6 @@ static enum weir_err check_read(const struct links *ln, const struct written *w,
 	return err;
 }
 
-/* ---- read twice ---- */
-
-/* A consumer has one place in a partition: two tables cannot read a topic of a cluster, as they can a recorded one.
- * What a pattern matches is known when the topics are looked up. */
-static enum weir_err check_read_twice(const struct weir_plan *pl, const struct weir_settings *st, uint32_t a,
-				      uint32_t b, struct weir_mem *m, struct weir_diag **dg)
-{
-	const struct weir_plan_scan *one = &pl->scans[a], *other = &pl->scans[b];
-	if (one->repartition >= 0 || other->repartition >= 0 || !is_topic(one->table) || !is_topic(other->table) ||
-	    one->table->options.topic_pattern != NULL || other->table->options.topic_pattern != NULL)
-		return WEIR_OK;
-	struct place at = place_of(st, one->table), to = place_of(st, other->table);
-	if (at.folder != NULL || !same_place(&at, &to))
-		return WEIR_OK;
-	const char *topics = one->table->options.topic != NULL ? one->table->options.topic : one->name;
-	for (size_t bytes; *topics != 0; topics += bytes + (topics[bytes] == ';')) {
-		bytes = strcspn(topics, ";");
-		const char *topic = weir_mem_printf(m, "%.*s", (int)bytes, topics);
-		if (!reads_topic(&other->table->options, other->name, topic))
-			continue;
-		enum weir_err err =
-			weir_diag_set(dg, WEIR_E_CONF, "table %s reads topic %s on %s, which table %s reads, too",
-				      other->name, topic, place_text(&at), one->name);
-		if (dg != NULL)
-			weir_diag_add_hint(*dg,
-					   "let one table read it: its last rows are a table by ROW_NUMBER() OVER "
-					   "(PARTITION BY k ORDER BY t DESC) AS rn, WHERE rn = 1; or put one of the "
-					   "queries into a file of its own");
-		return err;
-	}
-	return WEIR_OK;
-}
-
 /* ---- written twice ---- */
 
 static char or_char(char c, char otherwise)
@@ -422,9 +389,6 @@ enum weir_err weir_topics_check(const struct weir_plan *pl, const struct weir_se
 			if (strcmp(all[i].topic, all[j].topic) == 0 && same_place(&all[i].at, &all[j].at))
 				err = check_both(&all[j], &all[i], &m, dg);
 	}
-	for (uint32_t b = 1; b < pl->scan_count && err == WEIR_OK; b++)
-		for (uint32_t a = 0; a < b && err == WEIR_OK; a++)
-			err = check_read_twice(pl, st, a, b, &m, dg);
 	weir_mem_fini(&m);
 	return err;
 }

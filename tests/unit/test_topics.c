@@ -88,31 +88,6 @@ static void test_what_a_query_reads_it_does_not_write(void **state)
 	expect_loop("connector=kafka format=json topic-pattern=o ", OUT("orders"), "", false);
 }
 
-/* Two tables that are read, and the same job's way out. */
-static void expect_two(const char *one, const char *other, const char *properties, const char *refused)
-{
-	struct weir_topology *tp = weir_topology_create();
-	(void)weir_sink(weir_source(tp, "one", COLUMNS, one), "a", OUT("a"));
-	(void)weir_sink(weir_source(tp, "other", COLUMNS, other), "b", OUT("b"));
-	expect_plan(tp, properties, refused);
-}
-
-static void test_one_table_reads_a_topic_of_a_cluster(void **state)
-{
-	(void)state;
-	static const char said[] = "table other reads topic t on Kafka, which table one reads, too";
-	expect_two(IN("t"), IN("t"), "", said);
-	expect_two(IN("t"), IN("t"), "", "let one table read it");
-	expect_two(IN("'s;t'"), IN("'t;u'"), "", said);
-	expect_two(IN("t"), IN("u"), "", NULL);
-	expect_two(IN("t") "properties.bootstrap.servers=a:1", IN("t") "properties.bootstrap.servers=b:1", "", NULL);
-	expect_two(IN("t") "properties.bootstrap.servers=a:1", IN("t") "properties.bootstrap.servers=b:1",
-		   "bootstrap.servers=c:3", "table other reads topic t on c:3");
-	expect_two(IN("t"), REC("in"), "", NULL);
-	expect_two(IN("t"), IN("t"), "bootstrap.servers=file:rec", NULL);
-	expect_two(IN("t"), "connector=kafka format=json topic-pattern=t.* ", "", NULL);
-}
-
 static void test_brokers_that_are_one_cluster(void **state)
 {
 	(void)state;
@@ -279,7 +254,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_a_query_reads_it_does_not_write),
-		cmocka_unit_test(test_one_table_reads_a_topic_of_a_cluster),
 		cmocka_unit_test(test_brokers_that_are_one_cluster),
 		cmocka_unit_test(test_folders_that_are_one),
 		cmocka_unit_test(test_one_query_reads_what_another_writes),
