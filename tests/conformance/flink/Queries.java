@@ -490,8 +490,12 @@ final class Queries {
 		Weir.Result r = runs.run();
 		if (r.code() != 0)
 			return "  in several runs weir ended with " + r.code() + ": " + r.err();
-		String text = q.table ? tables(0, result, runs.changes()) : rows(result, runs.changes());
-		return text == null ? null : "  " + runs + "\n" + text;
+		for (String topic : runs.results) {
+			String text = q.table ? tables(0, result, runs.changes(topic)) : rows(result, runs.changes(topic));
+			if (text != null)
+				return "  " + topic + " " + runs + "\n" + text;
+		}
+		return null;
 	}
 
 	private String rows(List<Row> want, List<JsonNode> got) {

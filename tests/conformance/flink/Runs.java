@@ -29,6 +29,8 @@ final class Runs {
 	private final List<String> properties = new ArrayList<>();
 	/** Of each topic: more than one where neither lateness nor the order of rows of one time counts. */
 	private final int partitions;
+	/** Topics for the rows: with two of them the query is there twice in one job. */
+	final List<String> results;
 	/** Records written so far, by input and partition. */
 	private final int[][] written;
 
@@ -40,6 +42,7 @@ final class Runs {
 		int inputs = query.inputs.size(), count = 1 + rnd.nextInt(4);
 		partitions = query.calm() && rnd.nextInt(3) != 0 ? 2 + rnd.nextInt(2) : 1;
 		written = new int[inputs][partitions];
+		results = rnd.nextInt(3) == 0 ? List.of("result", "again") : List.of("result");
 		keys = new int[inputs];
 		ends = new int[inputs][];
 		for (int i = 0; i < inputs; i++) {
@@ -79,8 +82,11 @@ final class Runs {
 		}
 		if (query.view != null)
 			sql.append("CREATE TEMPORARY VIEW windows AS ").append(String.format(query.view, "t0", "t1", "t2")).append(";\n");
-		return sql.append("CREATE TABLE result (").append(query.columns).append(")\n  WITH ('connector' = 'recorded', 'path' = 'out', 'topic' = 'result', 'format' = 'changelog-json');\nINSERT INTO result ")
-			.append(select).append(";\n").toString();
+		for (String topic : results)
+			sql.append("CREATE TABLE ").append(topic).append(" (").append(query.columns).append(")\n  WITH ('connector' = 'recorded', 'path' = 'out', 'topic' = '").append(topic).append("', 'format' = 'changelog-json');\n");
+		for (String topic : results)
+			sql.append("INSERT INTO ").append(topic).append(" ").append(select).append(";\n");
+		return sql.toString();
 	}
 
 	private Recorded.Rec record(int input, Object[] r) {
@@ -130,10 +136,10 @@ final class Runs {
 		return r;
 	}
 
-	/** All rows with their op. */
-	List<JsonNode> changes() throws Exception {
+	/** All rows of a topic with their op. */
+	List<JsonNode> changes(String topic) throws Exception {
 		List<JsonNode> out = new ArrayList<>();
-		for (Recorded.Rec r : Recorded.read(folder.resolve("out"), "result")) {
+		for (Recorded.Rec r : Recorded.read(folder.resolve("out"), topic)) {
 			JsonNode n = Expressions.JSON.readTree(new String(r.value(), StandardCharsets.UTF_8));
 			out.add(((ObjectNode) n.get("data")).set("op", n.get("op")));
 		}

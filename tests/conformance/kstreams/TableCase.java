@@ -1,7 +1,9 @@
 /* TableCase.java: up to three tables one behind another: filtered, joined, joined again (or by a foreign key first), grouped; or a
- * stream that looks into two of them. Kafka Streams' values are numbers of records here, too: "a|b|c". */
+ * stream that looks into two of them, or into one before its rows go into windows (where nothing is late). Kafka Streams' values are numbers of records here, too: "a|b|c". */
 import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -19,11 +21,15 @@ import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.kstream.ValueJoiner;
+import org.apache.kafka.streams.kstream.WindowedSerdes;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 final class TableCase extends Case {
-	enum Kind { FILTER, JOIN, THREE, FULL, FOREIGN, GROUPS, STREAM }
+	enum Kind { FILTER, JOIN, THREE, FULL, FOREIGN, GROUPS, STREAM, WINDOW }
+
+	private static final long GRACE = 1_000_000_000L;
 
 	private static final ValueJoiner<String, String, String> BOTH = (x, y) -> x + "|" + y;
 
@@ -34,15 +40,21 @@ final class TableCase extends Case {
 	private final int where;
 	private final boolean single;
 	private final int tables;
+	private final long size = 1 + rnd.nextInt(2000);
 
 	TableCase(Random rnd) {
 		super(rnd);
 		kind = pick(List.of(Kind.values()));
-		tables = kind == Kind.FILTER ? 1 : kind == Kind.JOIN || kind == Kind.GROUPS ? 2 : 3;
-		where = kind == Kind.FILTER || kind == Kind.JOIN ? 0 : kind == Kind.STREAM || chance(60) ? -1 : rnd.nextInt(2) * (tables - 1);
+		tables = kind == Kind.FILTER ? 1 : kind == Kind.JOIN || kind == Kind.GROUPS || kind == Kind.WINDOW ? 2 : 3;
+		where = kind == Kind.FILTER || kind == Kind.JOIN ? 0 : stream() || chance(60) ? -1 : rnd.nextInt(2) * (tables - 1);
 		single = chance(60);
 		fill();
 		name = "CHAIN_" + kind + (where < 0 ? "" : " where") + (single ? " single" : "");
+	}
+
+	/** The first topic is a stream. */
+	private boolean stream() {
+		return kind == Kind.STREAM || kind == Kind.WINDOW;
 	}
 
 	@Override
@@ -52,7 +64,7 @@ final class TableCase extends Case {
 
 	@Override
 	int orderPointRecords() {
-		return single ? 1 : kind == Kind.STREAM ? 65536 : 0;
+		return single ? 1 : stream() ? 65536 : 0;
 	}
 
 	private void fill() {
@@ -67,11 +79,11 @@ final class TableCase extends Case {
 				In r = new In();
 				r.topic = "t" + t;
 				r.k = chance(5) ? null : chance(3) ? "" : "" + (char) ('a' + rnd.nextInt(keys));
-				r.row = !chance(kind == Kind.STREAM && t == 0 ? 5 : 30);
+				r.row = !chance(stream() && t == 0 ? 5 : 30);
 				r.g = chance(10) ? null : "" + (char) ('a' + rnd.nextInt(keys));
 				time += unit * rnd.nextLong(step + 1);
 				/* A row that the first join drops moves no time on for the next one behind it: where times of topics count, the stream is in order. */
-				r.ts = Math.max(start, time - (kind == Kind.STREAM && t == 0 && !single ? 0 : unit * rnd.nextLong(disorder + 1)));
+				r.ts = Math.max(start, time - (stream() && t == 0 && !single ? 0 : unit * rnd.nextLong(disorder + 1)));
 				l.add(r);
 			}
 			topics.add(l);
@@ -98,7 +110,7 @@ final class TableCase extends Case {
 			int best = -1;
 			long least = 0;
 			for (int i = 0; i < tables; i++) {
-				int t = single || kind != Kind.STREAM ? i : (i + 1) % tables;
+				int t = single || !stream() ? i : (i + 1) % tables;
 				if (from.get(t).isEmpty())
 					continue;
 				long time = single ? from.get(t).get(0).ts : Math.max(times[t], from.get(t).get(0).ts);
@@ -116,7 +128,7 @@ final class TableCase extends Case {
 	}
 
 	private String name(int t) {
-		return t == 0 && kind == Kind.STREAM ? "s0" : "t" + t;
+		return t == 0 && stream() ? "s0" : "t" + t;
 	}
 
 	private String join(int n) {
@@ -127,14 +139,16 @@ final class TableCase extends Case {
 	String sql() {
 		StringBuilder q = new StringBuilder();
 		for (int t = 0; t < tables; t++) {
-			boolean table = kind != Kind.STREAM || t > 0;
-			q.append("CREATE TABLE " + name(t) + " (k STRING, v BIGINT, g STRING, at TIMESTAMP(3) METADATA FROM 'timestamp' VIRTUAL" + (table ? ", PRIMARY KEY (k) NOT ENFORCED" : ", WATERMARK FOR at AS at")
+			boolean table = !stream() || t > 0;
+			q.append("CREATE TABLE " + name(t) + " (k STRING, v BIGINT, g STRING, at TIMESTAMP(3) METADATA FROM 'timestamp' VIRTUAL" + (table ? ", PRIMARY KEY (k) NOT ENFORCED" : ", WATERMARK FOR at AS at - " + seconds(GRACE))
 				+ ")\nWITH ('connector' = 'recorded', 'path' = 'in', 'topic' = 't" + t + "', 'value.format' = 'json', 'key.format' = 'raw', " + (table ? "" : "'key.fields' = 'k', ")
 				+ "'value.fields-include' = 'EXCEPT_KEY');\n");
 		}
-		boolean stream = kind == Kind.STREAM;
-		q.append("CREATE TABLE result (k STRING, a BIGINT, b BIGINT, c BIGINT" + (stream ? "" : ", PRIMARY KEY (k) NOT ENFORCED")
-			+ ")\nWITH ('connector' = 'recorded', 'path' = 'out', 'topic' = 'result', 'value.format' = 'json', 'key.format' = 'raw', " + (stream ? "'key.fields' = 'k', " : "")
+		boolean stream = stream();
+		if (kind == Kind.WINDOW)
+			q.append("CREATE VIEW joined AS SELECT s0.k, s0.at, s0.v AS a, t1.v AS b FROM s0" + join(0) + "t1 ON s0.k = t1.k;\n");
+		q.append("CREATE TABLE result (k STRING, " + (kind == Kind.WINDOW ? "window_start TIMESTAMP(3), window_end TIMESTAMP(3), " : "") + "a BIGINT, b BIGINT, c BIGINT" + (stream ? "" : ", PRIMARY KEY (k) NOT ENFORCED")
+			+ ")\nWITH ('connector' = 'recorded', 'path' = 'out', 'topic' = 'result', 'value.format' = 'json', 'key.format' = '" + (kind == Kind.WINDOW ? "windowed" : "raw") + "', " + (stream ? "'key.fields' = 'k', " : "")
 			+ "'value.fields-include' = 'EXCEPT_KEY');\nINSERT INTO result SELECT ");
 		q.append(switch (kind) {
 		case FILTER -> "t0.k, t0.v, CAST(NULL AS BIGINT), CAST(NULL AS BIGINT) FROM t0";
@@ -143,6 +157,8 @@ final class TableCase extends Case {
 		case FULL -> "COALESCE(t0.k, t1.k, t2.k), t0.v, t1.v, t2.v FROM t0" + join(0) + "t1 ON t0.k = t1.k" + join(1) + "t2 ON COALESCE(t0.k, t1.k) = t2.k";
 		case FOREIGN -> "t0.k, t0.v, t1.v, t2.v FROM t0" + join(0) + "t1 ON t0.g = t1.k" + join(1) + "t2 ON t0.k = t2.k";
 		case STREAM -> "s0.k, s0.v, t1.v, t2.v FROM s0" + join(0) + "t1 ON s0.k = t1.k" + join(1) + "t2 ON s0.k = t2.k";
+		case WINDOW -> "k, window_start, window_end, COUNT(*), SUM(a), SUM(b) FROM TABLE(TUMBLE(TABLE joined, DESCRIPTOR(at), " + seconds(size)
+			+ "))\n  WHERE k IS NOT NULL GROUP BY k, window_start, window_end EMIT CHANGES";
 		case GROUPS -> "t0.g, COUNT(*), SUM(t0.v), SUM(t1.v) FROM t0" + join(0) + "t1 ON t0.k = t1.k";
 		});
 		String groups = kind == Kind.GROUPS ? "t0.g IS NOT NULL" : "";
@@ -175,9 +191,16 @@ final class TableCase extends Case {
 	@Override
 	void build(StreamsBuilder b) {
 		var with = Joined.with(Serdes.String(), Serdes.String(), Serdes.String());
-		KTable<String, String> t = kind == Kind.STREAM ? null : table(b, 0);
+		KTable<String, String> t = stream() ? null : table(b, 0);
 		KStream<String, String> out = null;
 		switch (kind) {
+		case WINDOW -> {
+			KStream<String, String> joined = keeps[0] ? stream(b, "t0").leftJoin(table(b, 1), BOTH, with) : stream(b, "t0").join(table(b, 1), BOTH, with);
+			joined.groupByKey(Grouped.with(Serdes.String(), Serdes.String())).windowedBy(TimeWindows.ofSizeAndGrace(Duration.ofMillis(size), Duration.ofMillis(GRACE)))
+				.aggregate(() -> "", (k, v, a) -> a.isEmpty() ? v : a + "," + v, Materialized.with(Serdes.String(), Serdes.String())).toStream()
+				.to("result", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, size), Serdes.String()));
+			return;
+		}
 		case STREAM -> {
 			out = stream(b, "t0");
 			for (int i = 0; i < 2; i++)
@@ -205,7 +228,10 @@ final class TableCase extends Case {
 	}
 
 	private Row row(byte[] key, String text, long timestamp, boolean deleted) {
-		String k = key == null ? "NULL" : "'" + new String(key, StandardCharsets.UTF_8) + "'";
+		int inner = key == null ? 0 : key.length - (kind == Kind.WINDOW ? 8 : 0);
+		String k = key == null ? "NULL" : "'" + new String(key, 0, inner, StandardCharsets.UTF_8) + "'";
+		if (kind == Kind.WINDOW)
+			k += " from " + ByteBuffer.wrap(key, inner, 8).getLong();
 		return new Row(k, k, k + (kind == Kind.FOREIGN || (kind == Kind.GROUPS && !single) ? "" : " @" + timestamp) + " " + text, text, deleted, true);
 	}
 
@@ -221,7 +247,7 @@ final class TableCase extends Case {
 	Row streamsRow(byte[] key, String value, long timestamp) {
 		if (value == null)
 			return row(key, "deleted", timestamp, true);
-		if (kind == Kind.GROUPS) {
+		if (kind == Kind.GROUPS || kind == Kind.WINDOW) {
 			Long l = null, r = null;
 			String[] all = value.split(",");
 			for (String pair : all) {
@@ -243,7 +269,7 @@ final class TableCase extends Case {
 	/** A delete of what is not there; and where rows go from join to join in one order point, what is left of each key at its end. */
 	@Override
 	void normalise(List<Row> rows, boolean weir) {
-		if (kind == Kind.STREAM)
+		if (stream())
 			return;
 		Set<String> there = new HashSet<>();
 		if (!weir)
