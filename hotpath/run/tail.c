@@ -6,6 +6,7 @@
 #include "hotpath/format/base64.h"
 #include "hotpath/run/exchange.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { OWN_AHEAD = 1536 }; /* bytes: about a dozen rows */
@@ -32,6 +33,7 @@ struct weir_tail {
 	struct weir_col *value_cols; /* what the encoders take: columns side by side; of a changelog op behind them */
 	struct weir_col *key_cols;
 	struct weir_col *delete_key_cols;
+	double *key_numbers;        /* NULL: no key column is a floating point number */
 	const struct weir_col **in; /* stage columns as pointers */
 	struct weir_sel pass, gone;
 	struct weir_col op;          /* a changelog's: what happens to each row */
@@ -114,6 +116,11 @@ enum weir_err weir_tail_create(struct weir_tail **out, const struct weir_plan *p
 	tl->pairs = sk->whole && br->from == WEIR_FROM_STAGE && pl->stages[br->origin].retracts;
 	tl->key_cols = weir_xcalloc(sk->key_count + 1, sizeof *tl->key_cols);
 	tl->delete_key_cols = weir_xcalloc(sk->key_count + 1, sizeof *tl->delete_key_cols);
+	bool any_number = false;
+	for (uint32_t k = 0; k < sk->key_count && sk->has_key; k++)
+		any_number |= weir_type_phys(&sk->column_types[sk->key_columns[k]]) == WEIR_PHYS_F64;
+	if (any_number)
+		tl->key_numbers = weir_xcalloc((size_t)2 * sk->key_count * WEIR_BATCH_ROWS, sizeof(double));
 	tl->in = weir_xcalloc(in_count + 1, sizeof *tl->in);
 	enum weir_err err = weir_program_create(&tl->project, br->exprs, br->expr_count, dg);
 	if (err == WEIR_OK && br->filter)
@@ -186,6 +193,7 @@ void weir_tail_destroy(struct weir_tail *tl)
 	free(tl->value_cols);
 	free(tl->key_cols);
 	free(tl->delete_key_cols);
+	free(tl->key_numbers);
 	free(tl->in);
 	weir_buf_fini(&tl->scratch_key);
 	weir_buf_fini(&tl->scratch_value);
@@ -398,6 +406,23 @@ static void require_values(struct weir_tail *tl, struct weir_sel *sel)
 	sel->count = kept;
 }
 
+/* Numbers that are one key to the engine are one key in the topic: 0.0 and -0.0, and any NaN. Else a table's row would
+ * stay there under the key that it had before, and a group's rows go to several partitions. */
+static struct weir_col key_col(struct weir_tail *tl, const struct weir_col *from, const struct weir_sel *sel,
+			       uint32_t place)
+{
+	struct weir_col to = *from;
+	if (WEIR_LIKELY(tl->key_numbers == NULL || from->phys != WEIR_PHYS_F64))
+		return to;
+	to.f64 = tl->key_numbers + (size_t)place * WEIR_BATCH_ROWS;
+	for (uint32_t i = 0; i < sel->count; i++) {
+		uint32_t row = from->is_const ? 0 : sel->row[i];
+		double v = from->f64[row];
+		to.f64[row] = v != v ? (double)NAN : v + 0.0; /* -0.0 + 0.0 is 0.0 */
+	}
+	return to;
+}
+
 /* Runs the projection over sel and lines its columns up for the encoders. */
 static void project(struct weir_tail *tl, const struct weir_col *const *in, struct weir_sel *sel, uint32_t count,
 		    struct weir_scratch *scratch)
@@ -411,7 +436,7 @@ static void project(struct weir_tail *tl, const struct weir_col *const *in, stru
 	for (uint32_t i = 0; i < sk->value_count; i++)
 		tl->value_cols[i] = *tl->out[sk->value_columns[i]];
 	for (uint32_t i = 0; i < sk->key_count; i++)
-		tl->key_cols[i] = *tl->out[sk->key_columns[i]];
+		tl->key_cols[i] = key_col(tl, tl->out[sk->key_columns[i]], sel, i);
 }
 
 void weir_tail_exchange(struct weir_tail *tl, const int64_t *run, int64_t before, uint32_t upstream)
@@ -727,7 +752,7 @@ struct weir_tail_done weir_tail_changes(struct weir_tail *tl, struct weir_slot *
 			struct weir_sel gone = tl->gone;
 			weir_program_run(tl->project_key, tl->in, &gone, &rows->scratch, tl->key_out, &tl->errors);
 			for (uint32_t k = 0; k < tl->sk->key_count; k++)
-				tl->delete_key_cols[k] = *tl->key_out[k];
+				tl->delete_key_cols[k] = key_col(tl, tl->key_out[k], &gone, tl->sk->key_count + k);
 		}
 	}
 	for (uint32_t i = 0, p = 0, g = 0; i < rows->count; i++) {

@@ -621,6 +621,21 @@ same "a full join on more than equal keys is printed with what rows were" \
 	"$(run full.sql -q -X order.point.records=1 2>/dev/null | sort | tr '\n' ' ')" \
 	'{"op":"+I","av":5,"bv":null} {"op":"+I","av":null,"bv":3} {"op":"+U","av":5,"bv":9} {"op":"+U","av":5,"bv":null} {"op":"-D","av":null,"bv":3} {"op":"-U","av":5,"bv":null} {"op":"-U","av":5,"bv":null} '
 
+# ---- numbers that are one key are one key in a topic: 0.0 and -0.0 ----
+for t in a b; do
+	echo "CREATE TABLE $t (k DOUBLE, $t INT, PRIMARY KEY (k) NOT ENFORCED)
+	  WITH ('connector' = 'recorded', 'path' = '\${in}', 'topic' = '$t', 'format' = 'json', 'key.format' = 'json');"
+done >zero.sql
+cat >>zero.sql <<'SQL'
+CREATE TABLE o (k DOUBLE, a INT, b INT, PRIMARY KEY (k) NOT ENFORCED)
+WITH ('connector' = 'recorded', 'path' = '${out}', 'topic' = 'out', 'format' = 'json', 'key.format' = 'json');
+INSERT INTO o SELECT COALESCE(a.k, b.k) AS k, a, b FROM a FULL JOIN b ON a.k = b.k;
+SQL
+printf '%s\n' '{"key":"{\"k\":-0.0}","value":{"k":-0.0,"a":1},"timestamp":1}' '{"key":"{\"k\":-0.0}","value":null,"timestamp":3}' | topic a
+printf '%s\n' '{"key":"{\"k\":0.0}","value":{"k":0.0,"b":2},"timestamp":2}' '{"key":"{\"k\":0.0}","value":null,"timestamp":4}' | topic b
+fresh zero.sql -q -X order.point.records=1
+same "a row's key in the topic is the same for -0.0 and 0.0" "$("$weir" dump out out | jq -r .key | sort | uniq -c | tr -s ' ')" ' 4 {"k":0}'
+
 # ---- ksqlDB's three files ----
 for folder in "$root"/tests/conformance/ksql/*/; do
 	files=("$weir" test -s "$folder/statements.sql" -i "$folder/input.json" -o "$folder/output.json")
