@@ -7,7 +7,7 @@
 
 #include "hotpath/weir.h"
 
-enum { NODES_MAX = 10000, COLUMNS_MAX = 10000, WINDOWS_PER_RECORD_MAX = 100000 };
+enum { NODES_MAX = 10000, COLUMNS_MAX = 10000, WINDOWS_PER_RECORD_MAX = 100000, SOURCE_NAME_MAX = 1024 };
 /* Sums of two times and a duration stay far from overflow. */
 #define DURATION_MS_MAX (INT64_MAX / 16)
 
@@ -236,6 +236,11 @@ struct weir_node *weir_build_source(struct weir_topology *tp, const struct weir_
 	struct weir_diag *dg = NULL;
 	if (!has_room(tp, def->column_count))
 		return broken(tp, NULL);
+	if (strlen(def->name) > SOURCE_NAME_MAX) { /* each commit writes it beside an offset */
+		FAIL(tp, "table '%.40s..': its name has %zu bytes, and the name of a table that is read may have %d",
+		     def->name, strlen(def->name), SOURCE_NAME_MAX);
+		return broken(tp, NULL);
+	}
 	if (def->rowtime < -1 || def->rowtime >= (int32_t)def->column_count || def->grace_ms < 0 ||
 	    def->grace_ms > DURATION_MS_MAX) {
 		FAIL(tp, "table '%s': the time must be a column of it, and the delay from 0 to %lld ms", def->name,

@@ -283,6 +283,26 @@ static void test_errors_of_joins(void **state)
 	refuse(bad_lookup_type, "the table's key column 'region' is of another type");
 }
 
+/* A name that no commit could write. */
+static void test_a_name_is_too_long(void **state)
+{
+	(void)state;
+	char name[2000];
+	for (int fits = 1; fits >= 0; fits--) {
+		memset(name, 't', sizeof name);
+		name[fits ? 1024 : 1025] = 0;
+		struct weir_topology *tp = weir_topology_create();
+		(void)weir_select(weir_source(tp, name, COLUMNS, OPTIONS), "merchant_id");
+		if (fits)
+			expect_ok(tp);
+		else
+			assert_non_null(
+				strstr(weir_diag_text(weir_topology_error(tp)),
+				       "its name has 1025 bytes, and the name of a table that is read may have 1024"));
+		weir_topology_destroy(tp);
+	}
+}
+
 static void test_errors(void **state)
 {
 	(void)state;
@@ -326,6 +346,7 @@ int main(void)
 		cmocka_unit_test(test_bigint_time_is_hidden),
 		cmocka_unit_test(test_columns_of_sources),
 		cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_a_name_is_too_long),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_errors_of_joins),
 	};
