@@ -228,7 +228,7 @@ bool weir_input_is(const struct weir_input_name *in, const struct weir_marker_in
 	return same_partition(in, mi) && (mi->table_bytes == 0 || same_text(in->table, mi->table, mi->table_bytes));
 }
 
-/* Whether another input of the marker, or of the plan, is the one that this one is by its table's name. */
+/* Whether the marker has a place of the plan's input p under its table's name. */
 static bool is_named(const struct pass *ps, const struct weir_marker *mk, uint32_t p)
 {
 	for (uint32_t i = 0; i < mk->input_count; i++)
@@ -237,6 +237,7 @@ static bool is_named(const struct pass *ps, const struct weir_marker *mk, uint32
 	return false;
 }
 
+/* Whether the plan has a table of the name that the marker has for this one. */
 static bool is_read(const struct pass *ps, const struct weir_marker_input *mi)
 {
 	for (uint32_t p = 0; p < ps->cf->plan->partition_count; p++)

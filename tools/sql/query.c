@@ -477,9 +477,8 @@ static enum weir_err no_condition(struct weir_sql *sq)
 	if (is(sq, "FOR"))
 		hint = "the table's other name comes last: JOIN t FOR SYSTEM_TIME AS OF a.event_time AS x ON a.k = x.k";
 	else if (is(sq, "WITHIN"))
-		hint = "bounds in time stand in ON: a.k = t.k AND t.event_time BETWEEN a.event_time - INTERVAL '1' "
-		       "HOUR AND "
-		       "a.event_time + INTERVAL '1' HOUR";
+		hint = "bounds in time stand in ON: a.k = t.k AND t.event_time BETWEEN "
+		       "a.event_time - INTERVAL '1' HOUR AND a.event_time + INTERVAL '1' HOUR";
 	return sql_error(sq, sq->ts.next, hint, "expected ON after JOIN");
 }
 

@@ -240,9 +240,8 @@ enum weir_err sql_join_by(struct weir_sql *sq, const struct sql_join *jn, const 
 /* Whether a column would be a time attribute, did an outer join not keep rows in which it is NULL. */
 bool sql_time_may_be_missing(const struct weir_node *n, uint32_t column);
 #define SQL_KEPT_TIME                                                                                                  \
-	"take the time attribute of the side whose rows are kept; of a FULL JOIN there is none: aggregate each side "  \
-	"in "                                                                                                          \
-	"windows before, and join those"
+	"take the time attribute of the side whose rows are kept; of a FULL JOIN there is none: "                      \
+	"aggregate each side in windows before, and join those"
 
 /* The columns of both sides, as names may mean them; those of one side have qualifiers[i]. */
 struct weir_scope sql_both_scopes(struct weir_sql *sq, const struct sql_rel *l, const struct sql_rel *r,
